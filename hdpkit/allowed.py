@@ -11,16 +11,15 @@ from typing import Any
 
 from hdpkit.errors import ParameterError, RunError
 
+CHANGED = "The file was changed: restore a copy of it."
+
 
 class NotAllowed(RunError):
     """A file names an object from outside the package that isn't allowed to be imported."""
 
 
 class Allowed:
-    """What may be imported or called in addition to the package itself: names of modules, or objects.
-
-    A module includes its submodules, and allows only what is defined in it, not what it imports.
-    """
+    """What may be imported or called besides the package: modules with their submodules, or objects."""
 
     def __init__(self, allow: Iterable[Any] = ()) -> None:
         given = isinstance(allow, Iterable) and not isinstance(allow, str | type)
@@ -46,12 +45,9 @@ class Allowed:
         return iter((*self._modules, *self._things))
 
     def find(self, name: Any) -> Any:
-        """The class or function of a name ("module:name").
-
-        NotAllowed if it isn't allowed, RunError if it doesn't exist.
-        """
+        """The class or function of a name ("module:name"); NotAllowed, or a RunError if it doesn't exist."""
         if not isinstance(name, str):
-            raise unknown(name, "The file was changed.")
+            raise unknown(name, CHANGED)
         module, _, qualname = name.partition(":")
         for thing in self._things:
             # A script's classes are in "__main__" while it runs, and in the script's module when it is
@@ -65,16 +61,16 @@ class Allowed:
     def _permit(self, name: str, module: str) -> None:
         """Raise NotAllowed unless a module is allowed."""
         if module.split(".")[0] == "hdpkit" or not within(module, self._modules):
+            command = (
+                "a command needs it in a module" if module == "__main__" else f"in a command --allow {module}"
+            )
             raise NotAllowed(
                 "class", name, "of hdpkit, or allowed",
-                f"If you trust it: allow=[{module!r}] or the class itself; in a command --allow {module}.",
+                f"If you trust it: allow=[{module!r}] or the class itself; {command}.",
             )  # fmt: skip
 
     def called(self, name: Any) -> Any:
-        """What a module calls by a name ("module:name"): a function, or a method of an object of the module.
-
-        Its code must be of an allowed module; errors as in `find`.
-        """
+        """What an allowed module calls by a name ("module:name"): a function, or a method of an object."""
         module, _, qualname = name.partition(":")
         if any((one.__module__, one.__qualname__) == (module, qualname) for one in self._things):
             return self.find(name)
@@ -98,7 +94,7 @@ class Allowed:
         """The function of a name; errors as in `find`."""
         thing = self.find(name)
         if not isinstance(thing, types.FunctionType | types.BuiltinFunctionType):
-            raise RunError("class", name, "a function at this place in the file", "The file was changed.")
+            raise RunError("class", name, "a function at this place in the file", CHANGED)
         return thing
 
 
@@ -115,7 +111,7 @@ def imported(name: str) -> Any:
     # A package's __main__ is a program; only the script that is running is loaded under that name.
     program = "__main__" in path and module != "__main__"
     if not plain or program or not all(part.isidentifier() for part in path):
-        raise unknown(name, "The file was changed.")
+        raise unknown(name, CHANGED)
     try:
         importlib.import_module(module)
     except Exception as error:  # the module's own code may raise any error
@@ -147,4 +143,4 @@ def is_class(thing: Any) -> bool:
 
 def unknown(name: Any, remedy: str) -> RunError:
     """The error for a name of nothing."""
-    return RunError("class", name, "there", remedy)
+    return RunError("class", name, "a class or function that can be found", remedy)

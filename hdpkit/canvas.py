@@ -52,12 +52,10 @@ def colours(n: int, *, rest: bool = False) -> list[str]:
 
 
 def data(values: Sequence[Any]) -> dict[str, Any]:
-    """Rows as the data of a chart.
-
-    Names are shown in the order of the rows (``sort`` is None), never by lists of ``sort`` or ``domain``, and
-    nothing is stacked by Vega: for these it looks names up as properties of an object, and fails for names
-    like "constructor". No object of Vega can have "__proto__" as a key: it gets an invisible word joiner.
-    """
+    """Rows as the data of a chart."""
+    # Names are in the order of the rows (``sort`` is None), not by lists of ``sort`` or ``domain``, and Vega
+    # stacks nothing: for these it looks names up as properties of an object, and fails for names like
+    # "constructor". "__proto__" can be no key of an object of Vega: it gets an invisible word joiner.
     # A plain dict: Altair checks the values of its own class one by one.
     return {
         "values": [
@@ -146,10 +144,7 @@ def lines(
     legend: bool = True,
     fills: Sequence[str] = PALETTE,
 ) -> Any:
-    """Lines, one for each value of ``by``, distinguished by colour and dashes.
-
-    Of charts with the same lines only the first needs a legend.
-    """
+    """Lines, one for each value of ``by``, distinguished by colour and dashes."""
     drawn = chart(values, 190).mark_line(interpolate="linear", color=PALETTE[0], point=points)
     tooltip = [told(one.to_dict()["field"], form=",.6~g") for one in (x, y)]
     if by is None:

@@ -41,11 +41,9 @@ LARGEST_SEED = 2**256 - 1  # twice as many bits as seeds have that NumPy draws
 
 
 class ByClass(_OfProtocols):
-    """Metaclass of a protocol that has only methods, which caches the check by class.
+    """Metaclass of a protocol that has only methods, which caches the check by class."""
 
-    Without it `isinstance` checks all attributes of a protocol at every call, which takes longer than many
-    steps of a chain.
-    """
+    # `isinstance` would check all attributes at every call, which takes longer than many steps of a chain.
 
     def __instancecheck__(cls, instance: Any) -> bool:
         return ABCMeta.__instancecheck__(cls, instance)
@@ -115,10 +113,7 @@ def _is_masked(values: Any) -> bool:
 
 
 def number_array(values: Any) -> npt.NDArray[np.float64] | None:
-    """Return real numbers (one, or nested sequences of one shape) as a new float64 array, or None.
-
-    NaN and infinities are accepted, unless a finite number became infinite.
-    """
+    """Real numbers (NaN, infinities too) as a new float64 array; None if they aren't, or one overflows."""
     if _is_masked(values):
         return None
     try:
@@ -169,10 +164,7 @@ def _are_between(given: npt.NDArray[Any], low: int, high: int) -> bool:
 def numbers_between(
     name: str, values: Any, low: float, high: float, *, whole: bool = False, remedy: str
 ) -> npt.NDArray[Any]:
-    """Return numbers from `low` to `high` (inclusive), in any shape, as a new array of float64 or int64.
-
-    For int64 they must be of an integer type: 2.0 is an error.
-    """
+    """Numbers from `low` to `high` as a new array of float64 or, of an integer type if ``whole``, int64."""
     if type(values) is float and not whole and low <= values <= high:
         return np.array(values)  # as below, but faster
     made = number_array(values)
@@ -187,15 +179,12 @@ def shape_of(name: str, value: Any) -> tuple[int, ...]:
     """Return a whole number, or a tuple of them, as the shape of an array."""
     shape = tuple(whole_number(name, n) for n in (value if isinstance(value, tuple) else (value,)))
     if math.prod(shape) > LARGEST // 8:
-        raise ParameterError(name, value, "a shape of an array", "Draw in pieces.")
+        raise ParameterError(name, value, "the shape of an array that fits into memory", "Draw in pieces.")
     return shape
 
 
 def broadcast(size: Any, **arrays: npt.NDArray[Any]) -> tuple[tuple[int, ...], list[npt.NDArray[Any]]]:
-    """Return the shape of the draws, and the parameters broadcast to it, each as one row.
-
-    `size` is None (the parameters' own shape), a whole number or a tuple of them.
-    """
+    """The shape of draws (`size` or that of the parameters), and the parameters broadcast to it, as rows."""
     lengths = {array.shape for array in arrays.values() if array.ndim > 0}
     row: tuple[int, ...] = ()
     if size is None and len(lengths) == 1:
@@ -340,10 +329,7 @@ _UNFIT = (
 
 @contextmanager
 def fitting(name: str, allowed: str, *, remedy: str) -> Iterator[None]:
-    """Turn errors from values that don't fit, which are checked only in use, into a DataError.
-
-    For what only the package makes, such as records and the content of pickles.
-    """
+    """Turn errors in the use of values that only the package makes, such as pickles, into a DataError."""
     try:
         yield
     except _UNFIT as error:
@@ -433,7 +419,7 @@ def refuse(owner: Any, method: str, value: Any, allowed: str, remedy: str = _REM
     kind = owner if isinstance(owner, (type, str)) else type(owner)
     name = kind if isinstance(kind, str) else kind.__name__
     shape = np.shape(value) if isinstance(value, np.ndarray) else None
-    what = f"{allowed}, not of shape {shape} and type {value.dtype}" if shape is not None else allowed
+    what = f"{allowed} (here: shape {shape}, type {value.dtype})" if shape is not None else allowed
     call = "" if method in _ATTRIBUTES else "()"
     return ReturnValueError(f"{name}.{method}{call}", value, what, remedy)
 

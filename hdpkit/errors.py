@@ -63,18 +63,7 @@ _HARMLESS = "\xad\u200c\u200d"  # a soft hyphen, and joiners, which occur in wor
 
 
 def printable(text: str, keep: str = "") -> str:
-    r"""Return a text that is safe to print, in a terminal, a log or a message, whatever its source.
-
-    Control characters (C0 and C1, and so all escape sequences), marks that change the direction of writing,
-    separators of lines and paragraphs, and lone surrogates are escaped: ``\x1b``, ``\u202e``. Other
-    characters of any script are unchanged.
-
-    Parameters
-    ----------
-    text : str
-    keep : str
-        Characters that are never escaped, such as line ends in a text of several lines.
-    """
+    """Return a text that is safe to print: control characters are escaped, except those in ``keep``."""
     if text.isprintable():
         return text
     return "".join(

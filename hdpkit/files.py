@@ -36,11 +36,7 @@ for _flag in ("O_NOFOLLOW", "O_NONBLOCK", "O_CLOEXEC", "O_BINARY"):
 
 @contextmanager
 def written_aside(path: Path) -> Iterator[IO[bytes]]:
-    """Open a temporary file next to `path` that replaces it on success, and is removed otherwise.
-
-    For files named by a user: if the path is a link, its target is replaced, not the link. An existing path
-    that isn't a regular file (a device, a pipe) can't be replaced and is written to directly.
-    """
+    """Open a temporary file that replaces a user's file on success (of a link its target), or is removed."""
     if path.exists() and not path.is_file():
         with open(path, "wb") as file:
             yield file
@@ -101,11 +97,7 @@ def sealed_text(fields: Mapping[str, Any], indent: int | None = None) -> bytes:
 
 
 def opened_text(content: bytes) -> tuple[Any, str | None]:
-    """Return what the JSON says without its checksum, and the checksum; None if the checksum isn't right.
-
-    The caller checks format and version before it refuses a wrong checksum. Raises a ValueError or a
-    RecursionError if it isn't JSON.
-    """
+    """The JSON without its checksum, and the checksum, None if it is wrong; a ValueError if it is none."""
     found = json.loads(content)
     if isinstance(found, dict):
         found.pop("checksum", None)
@@ -143,10 +135,7 @@ _KINDS = "biufcSUmM"
 
 
 def to_json(tree: Any, put: Put | None = None, path: str = "value") -> Any:
-    """A tree as JSON-compatible data; ``put`` stores an array (by default as base64).
-
-    A RunError if a value isn't supported; it names the path to it, from ``path``.
-    """
+    """A tree as JSON-compatible data; ``put`` stores an array; a RunError names ``path`` to what it can't."""
     put = put or _to_base64
     if tree is None or isinstance(tree, bool | str):
         return tree
@@ -177,10 +166,7 @@ def to_json(tree: Any, put: Put | None = None, path: str = "value") -> Any:
 
 
 def from_json(node: Any, get: Get | None = None) -> Any:
-    """The tree from the result of `to_json`, with new, writable arrays; ``get`` is the inverse of ``put``.
-
-    A ValueError if it isn't a result of `to_json` (callers add the name of the file).
-    """
+    """The tree from the result of `to_json`, or a ValueError; ``get`` is the inverse of ``put``."""
     get = get or _from_base64
     if isinstance(node, list):
         return [from_json(item, get) for item in node]
@@ -288,12 +274,9 @@ def write_whole(path: Path, data: bytes) -> None:
 
 
 def refuse_others(path: Path, *, folder: bool = False, one_name: bool = False) -> None:
-    """Raise a RunError if the path exists and isn't a file (or a folder) within the run folder.
-
-    A run folder copied from someone else may contain links, through which files outside of it would be
-    written or read. The path of the run folder itself may be a link, since the user chose it. With
-    ``one_name`` hard links are errors, too, because the file is written in place.
-    """
+    """Raise a RunError if the path is there and no file (or folder); ``one_name``: no hard link either."""
+    # A folder copied from someone else may contain links to files outside of it. That of the run itself may
+    # be one, which the user chose.
     with refusals(path, "look at a file"):
         try:
             found = os.lstat(path)
@@ -323,10 +306,7 @@ def _never(path: object) -> bool:
 
 
 def open_own(path: Path, flags: int, *, one_name: bool = False) -> int:
-    """Open a file of a run folder without following links or blocking on a pipe; returns its descriptor.
-
-    Raises a RunError if it isn't a regular file. Parameters as in `refuse_others`.
-    """
+    """Open a file of a run folder without following links or blocking on a pipe; returns its descriptor."""
     refuse_others(path, one_name=one_name)
     number = os.open(path, flags | OPEN_FLAGS)
     try:
@@ -351,11 +331,7 @@ def read_bytes(path: Path) -> bytes:
 
 
 def npz_of(format: str, content: Any, path: str = "value", *, compress: bool = False) -> bytes:
-    """The bytes of an npz file: the tree as JSON, and its arrays by their numbers.
-
-    The comment of the zip file is its `checksum_of`. A RunError names a value that can't be stored, from
-    ``path``.
-    """
+    """The bytes of an npz file: the tree as JSON, its arrays by numbers; the comment is its `checksum_of`."""
     arrays: list[npt.NDArray[Any]] = []
 
     def put(array: npt.NDArray[Any]) -> int:
@@ -387,11 +363,7 @@ def checksum_of(npz: bytes) -> str:
 
 
 def read_npz(path: Path, format: str, checksum: str | None = None) -> Any:
-    """Content of a file that `npz_of` made; with ``checksum`` it must be the file with this one.
-
-    Raises a CorruptRunError or a RunVersionError that names the file. Sizes are checked before memory is
-    allocated.
-    """
+    """Content of a file that `npz_of` made, or a CorruptRunError or RunVersionError."""
     whole = read_bytes(path)
     with reading(path):
         found = checksum_of(whole)

@@ -27,11 +27,10 @@ def unfitting(key: str, value: Any, allowed: str) -> DataError:
 
 
 class Attached:
-    """An object that belongs to a franchise.
+    """An object that belongs to a franchise."""
 
-    Its reference to the franchise is weak, since the franchise refers to it: the memory of an unused
-    franchise is released at once, without garbage collection of cycles.
-    """
+    # The reference is weak, since the franchise refers to it: the memory of an unused franchise is released
+    # at once, without garbage collection of cycles.
 
     def __init__(self, state: Any) -> None:
         self._of = weakref.ref(state)
@@ -273,10 +272,7 @@ class SharedValue(Part):
 
 
 class TablePart(Attached, IntegrablePart):
-    """An integrable part of which the dishes' values are in a table by slot, drawn again after a start.
-
-    A copy of the franchise creates its own.
-    """
+    """An integrable part of which the dishes' values are in a table by slot, drawn again after a start."""
 
     table: Any
 

@@ -225,7 +225,7 @@ class Beta(Distribution):
             raise ParameterError(
                 "Beta (a, b)",
                 (self.a, self.b),
-                "such that a / (a + b), as a double, lies strictly between 0 and 1",
+                "such that a / (a + b) is above 0 and below 1 in double precision",
                 "Bring a and b closer to each other.",
             )
 
@@ -352,12 +352,7 @@ def log_density_at(prior: Prior, x: float) -> float:
 
 
 def draw_from(prior: Prior, source: ChoiceSource, size: int | tuple[int, ...] | None = None) -> Any:
-    """Draw one number from a prior, or an array of this shape.
-
-    A user-defined prior draws from the NumPy generator on the source's stream. A prior with finitely many
-    values and a method ``choose(source)`` draws a single number by that method, so that moves can be
-    enumerated.
-    """
+    """Draw a number from a prior, by ``choose`` if it has finitely many values, or an array of this shape."""
     if size is None and callable(getattr(prior, "choose", None)):
         return real_values(prior, "choose", prior.choose(source), ())  # type: ignore[attr-defined]
     drawn = prior.draw(source if _takes_sources(prior) else source.generator, size)
@@ -565,12 +560,10 @@ def expected_tables(n: npt.ArrayLike, mass: npt.ArrayLike, method: Method = "exa
 
 
 def _exact(n: Floats, a: Floats) -> Floats:
-    """The first terms one by one, the rest as a difference of psi without cancellation of large numbers.
-
-    psi(x) ~ log x - 1/(2x) - sum_k B_2k / (2k x^2k), so that with c = b + more
-    psi(c) - psi(b) ~ log1p(more/b) + more/(2bc) + sum_k B_2k / 2k (b^-2k - c^-2k): if the difference is
-    small, all terms are small, and the leading ones are positive.
-    """
+    """The first terms one by one, the rest as a difference of psi without cancellation of large numbers."""
+    # psi(x) ~ log x - 1/(2x) - sum_k B_2k / (2k x^2k), so that with c = b + more
+    # psi(c) - psi(b) ~ log1p(more/b) + more/(2bc) + sum_k B_2k / 2k (b^-2k - c^-2k): if the difference is
+    # small, all terms are small, and the leading ones are positive.
     b = a + _SHIFT
     more = np.maximum(n - _SHIFT, 0.0)
     log_ratio = _log1p_ratio(more, b)

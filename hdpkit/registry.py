@@ -18,16 +18,7 @@ T = TypeVar("T")
 
 @attrs.frozen
 class Entry(Generic[T]):
-    """A registered object.
-
-    Attributes
-    ----------
-    name : str
-    thing : object
-        The class (or a factory with the same signature).
-    examples : callable
-        Returns small instances that the contract tests use.
-    """
+    """A registered object: its name, the class or factory, and small instances for the contract tests."""
 
     name: str
     thing: T

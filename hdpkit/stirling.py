@@ -6,11 +6,7 @@ from math import exp, inf, log, log1p
 
 
 def log_stirling(n: int, t: int, d: float = 0.0) -> float:
-    """log S_d(n, t), where S_d(n + 1, t) = S_d(n, t - 1) + (n - t d) S_d(n, t) and S_d(0, 0) = 1.
-
-    It is the sum of the product of [1-d]_1^(size-1) over all ways to seat n customers at t tables. Without a
-    discount these are the unsigned Stirling numbers of the first kind.
-    """
+    """log S_d(n, t), where S_d(n + 1, t) = S_d(n, t - 1) + (n - t d) S_d(n, t) and S_d(0, 0) = 1."""
     if not 0 <= t <= n:
         return -inf
     row = [0.0]  # log S_d(i, 0 ..)

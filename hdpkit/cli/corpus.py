@@ -216,16 +216,15 @@ def _naming_the_option(error: ParameterError, options: dict[str, Any]) -> Parame
     "--shards",
     type=positive,
     metavar="N",
-    help="Write N folders of consecutive documents and a manifest, for several machines. Any format is "
-    "converted piece by piece.",
+    help="Write N folders of consecutive documents and a manifest, for several machines.",
 )
 @quiet_option
 def convert(corpus: Path, folder: Path, shards: int | None, quiet: bool, **options: Any) -> None:
     """Write a corpus to a folder from which hdpkit fit maps it into memory instead of reading it.
 
-    For corpora larger than memory: LDA-C and bag-of-words files are converted block by block, and files of
-    any format with --shards. FOLDER must be new or empty; it needs eight bytes per token, or with --shards
-    eight bytes for each term of each document. Columns of --group-column become labels of the corpus.
+    For corpora larger than memory: files of any format are converted block by block. FOLDER must be new or
+    empty; it needs eight bytes per token, or with --shards eight bytes for each term of each document.
+    Columns of --group-column become labels of the corpus.
 
     \b
     Examples:

@@ -75,10 +75,7 @@ def ran(
     bar: ProgressBar,
     begun: Callable[[], bool] = lambda: True,
 ) -> tuple[Any, bool]:
-    """What a run with a progress bar returns, None after Ctrl-C; and whether it was interrupted.
-
-    ``begun`` says whether the folder holds what can be continued.
-    """
+    """What a run returns, and whether it was interrupted; ``begun``: whether it can be continued."""
     click.get_current_context().meta[WORKED_ON] = (folder, True)
     try:
         with bar:

@@ -122,10 +122,8 @@ def read_words(path: Path, reading: Mapping[str, Any]) -> tuple[str, ...]:
 def without_rare_words(
     sentences: Iterator[list[str]], min_count: int, unknown: str, quiet: bool
 ) -> Iterator[list[str]]:
-    """Yield sentences in which rarer words are replaced by the word for unknown words.
-
-    All sentences are kept in memory, with 4 bytes per word, since they may come from a pipe.
-    """
+    """Yield sentences in which rarer words are replaced by the word for unknown words."""
+    # All sentences are kept in memory, with 4 bytes per word, since they may come from a pipe.
     data = NGrams.from_sentences(sentences, order=1, start=None, end=None)
     counts = np.bincount(data.values, minlength=data.n_terms).tolist()
     spoken = [word if n >= min_count else unknown for word, n in zip(data.vocabulary, counts, strict=True)]

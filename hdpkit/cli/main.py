@@ -77,11 +77,7 @@ def _safe_messages() -> Iterator[None]:
 
 
 class FriendlyGroup(click.Group):
-    """A group whose subcommands report errors as one message, without a traceback.
-
-    Exit code 2 means an error in the input, 1 a failed run or too little memory, and 130 an interruption by
-    Ctrl-C.
-    """
+    """A group whose commands report errors as one message, and by the exit codes in the help."""
 
     def make_context(self, *args: Any, **options: Any) -> click.Context:
         """Read the arguments; text that messages quote from them is made safe to print."""

@@ -130,11 +130,7 @@ def _help_all(ctx: click.Context, param: click.Parameter, value: bool) -> None:
 
 
 class Command(click.Command):
-    """A command whose help shows its options in groups, those of no group first.
-
-    ``first`` are names of the options that come before all others, whatever their groups. With them,
-    ``--help`` shows these alone, and ``--help-all`` all.
-    """
+    """A command with groups of options; if some are ``first``, --help shows these, and --help-all all."""
 
     def __init__(self, *args: Any, first: tuple[str, ...] = (), **more: Any) -> None:
         super().__init__(*args, **more)
@@ -180,11 +176,7 @@ def group(title: str, *options: Decorator) -> Decorator:
 
 
 def option_of(thing: Any, parameter: str, type: Any = None, *, unset: bool = False, **more: Any) -> Decorator:
-    """An option with the name, default and description that a parameter of a class or function has.
-
-    With ``unset`` its value is None unless it is given. ``more`` is passed to `click.option`, and takes
-    precedence; ``name`` is the name of the option if it differs.
-    """
+    """An option with name, default and description of a parameter; with ``unset`` None unless given."""
     name = more.pop("name", parameter).replace("_", "-")
     default = inspect.signature(thing).parameters[parameter].default
     told = more.pop("help", None) or _described(thing, parameter)
@@ -345,7 +337,7 @@ def _text(where: str, value: Any, param: click.Parameter, folder: Path, ctx: cli
         raise ParameterError(where, value, error.allowed, error.remedy) from error
     except OverflowError as error:  # an int too large for a float
         raise ParameterError(
-            where, value, "a number that fits into a double", "The option's help says which."
+            where, value, "a number below 1.8e308", "The option's help says which."
         ) from error
     except click.UsageError as error:
         raise ParameterError(

@@ -124,10 +124,7 @@ def check_until(options: dict[str, Any]) -> None:
 def in_rounds(
     options: dict[str, Any], folder: Path, begin: Callable[..., Any] | None, allow: tuple[str, ...] = ()
 ) -> Callable[[Any], Any]:
-    """What runs, given its progress: ``begin`` or, with --until, rounds of which it is the first.
-
-    Without ``begin`` the run of the folder is continued. ``begin`` takes sweeps, samples, chains, callbacks.
-    """
+    """What runs, given its progress: ``begin``, or rounds of which it is the first (None: resuming)."""
     if options["until"] is None and begin is not None:
         return begin
     from hdpkit.posterior.rounds import FEWEST_CHAINS, Until, run_in_rounds, samples_of_round

@@ -39,9 +39,9 @@ from hdpkit.data.files.shards import (
     folder_aside,
     is_shard,
     open_shard,
-    read_manifest,
     shard_at,
     storing_shards,
+    write_content,
     write_shards,
 )
 from hdpkit.data.groups import GroupedData, encode_all
@@ -558,9 +558,7 @@ class Corpus(GroupedData):
         StorageError
             If it can't be written.
         """
-        place = _folder(folder)
-        with folder_aside(place) as aside, storing_shards(place):
-            write_shards(aside, content_of(self, tokens=True), 1)
+        write_content(content_of(self, tokens=True), _folder(folder), 1)
 
     @classmethod
     def open(cls, folder: str | os.PathLike[str], verify: bool = True) -> Corpus:
@@ -583,7 +581,7 @@ class Corpus(GroupedData):
             If a file is missing, damaged, or inconsistent with the others; the message names it.
         """
         given = _folder(folder)
-        shard = shard_at(given) or (read_manifest(Path(os.path.realpath(given))), 0)
+        shard = shard_at(given) or (Manifest._read(Path(os.path.realpath(given))), 0)
         n_shards = len(shard[0].shards)
         if n_shards > 1 and not is_shard(given):
             raise DataError(
@@ -623,7 +621,7 @@ class Corpus(GroupedData):
         tokens = tokens_of_shard(shard, manifest.shards[number].n_tokens)
         return cls._checked(
             tokens, shard.arrays["lengths"], manifest.n_terms, manifest.vocabulary, shard.names, shard.labels,
-            numbers=shard.arrays.get("document"), origin=(manifest.path(number), manifest.digest),
+            numbers=shard.arrays.get("document"), origin=(manifest._path(number), manifest.digest),
             files=shard.files,
         )  # fmt: skip
 
@@ -800,10 +798,7 @@ def piece_of(corpus: Corpus, first: int, last: int) -> Corpus:
 
 
 def joined_pieces(pieces: Iterable[Corpus]) -> Corpus:
-    """Return the documents of all pieces as one corpus, without names and labels; a single piece unchanged.
-
-    Pieces are iterated over once, and only one of them is in memory at a time.
-    """
+    """The documents of all pieces as one corpus, without names and labels; a single piece unchanged."""
     several = iter(pieces)
     first = last = next(several)
     terms: list[Any] = []

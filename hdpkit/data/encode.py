@@ -84,10 +84,7 @@ _NO_WORD = ("a word, not None or NaN", "Drop missing words, or give them a name.
 
 
 class WordIds(dict[Any, int]):
-    """Word -> id. A new word gets the next id, unless fixed; no word may equal one of the ``markers``.
-
-    ``markers`` are the symbols of the sentence's start and end. Words are kept in the order of their ids.
-    """
+    """Word -> id, in order; a new word gets the next one unless fixed; no word is one of the ``markers``."""
 
     def __init__(self, words: Iterable[Any], fixed: bool, markers: tuple[Any, ...]) -> None:
         self.words = list(words)
@@ -145,10 +142,7 @@ class OutsideIds(dict[Any, int]):
 
 @attrs.frozen(eq=False)
 class EncodedSentences:
-    """Ids of the words of sentences, including ends; sentence s is ids[offsets[s] : offsets[s + 1]].
-
-    ``words`` are those of all ids or, from `outside_sentences`, only those outside the vocabulary.
-    """
+    """Ids of the words of sentences, including ends; sentence s is ids[offsets[s] : offsets[s + 1]]."""
 
     ids: Int32s
     offsets: npt.NDArray[np.int64]
@@ -231,10 +225,7 @@ def _in_order(values: Any) -> bool:
 
 
 class SymbolIds(dict[Any, int]):
-    """Symbol of a context -> number. A new symbol that isn't a word gets the next negative number.
-
-    A symbol with a negative number keeps it if it becomes a word.
-    """
+    """Symbol of a context -> number, negative for what isn't a word; it is kept if it becomes one."""
 
     def __init__(self, words: Mapping[Any, int], symbols: Iterable[Any]) -> None:
         self.symbols = list(symbols)
@@ -332,10 +323,7 @@ def check_vocabulary(vocabulary: Any) -> tuple[Any, ...] | None:
 
 
 def check_markers(start: Any, end: Any, vocabulary: Any) -> tuple[Any, ...] | None:
-    """Check the symbols of the sentence's start and end; the vocabulary must contain only the end.
-
-    Returns the vocabulary as `check_vocabulary` does.
-    """
+    """Check the symbols of the sentence's start and end; return the vocabulary, which has only the end."""
     for name, marker in (("start", start), ("end", end)):
         if marker is not None and is_missing(check_hashable(name, marker)):
             raise DataError(name, marker, "a symbol, or None", "NaN is not a symbol.")

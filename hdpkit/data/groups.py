@@ -118,11 +118,7 @@ def encode_all(parameter: str, groups: Any, n: int, unit: str, taken: Iterable[s
 def spread(
     label: str, keys: list[Any], lengths: Sequence[int] | npt.NDArray[np.int64], by_unit: dict[str, Codes]
 ) -> dict[str, Codes]:
-    """Give each customer the codes of its unit (array or document); customers are in the order of units.
-
-    Returns label name -> (codes, keys): ``label``, which distinguishes the units by ``keys``, first; then
-    those in ``by_unit``.
-    """
+    """Labels of customers in the order of units: ``label``, the units with these ``keys``, and others."""
     own = np.repeat(np.arange(len(lengths), dtype=np.int64), lengths)
     own.setflags(write=False)
     labels: dict[str, Codes] = {label: (own, keys)}

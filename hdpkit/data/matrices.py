@@ -220,10 +220,7 @@ _READERS = {
 
 
 def as_numbers(values: Any, shape: tuple[int, ...], what: str, unit: str) -> npt.NDArray[Any]:
-    """Return ids as an array of numbers of this shape, or raise a DataError; ranges are checked elsewhere.
-
-    ``what`` names the ids, and ``unit`` the objects that have one each, for the error.
-    """
+    """Ids as an array of numbers of this shape, or a DataError about a ``what`` of a ``unit``."""
     check_unmasked("values", values)
     try:
         array = np.asarray(values)
@@ -281,10 +278,7 @@ def check_whole(
 
 
 def frame_names(frame: Any, axis: str) -> list[Any] | None:
-    """Return the names of a data frame's columns or rows; None if it has none, or numbers them from 0.
-
-    Other values are converted to strings, except missing ones, which raise an error in a later check.
-    """
+    """Names of a data frame's columns or rows as strings; None if it has none, or numbers them from 0."""
     labels = getattr(frame, axis, None)
     if scipy.sparse.issparse(frame) or not hasattr(frame, "columns") or callable(labels) or labels is None:
         return None

@@ -505,21 +505,14 @@ class HeldOut:
         return len(self.ids)
 
     def contexts(self) -> Iterator[tuple[slice, Int32s]]:
-        """Yield slices of the text and the contexts of their tokens.
-
-        Contexts are as in `NGrams.contexts`, with the symbols of the data; UNKNOWN_SYMBOL for others.
-        """
+        """Slices of the text and the contexts of their tokens; UNKNOWN_SYMBOL for symbols not in the data."""
         for first in range(0, len(self), _CHUNK):
             last = min(first + _CHUNK, len(self))
             yield slice(first, last), self._contexts(first, last)
 
 
 def held_out(data: NGrams, text: Any, unknown: int = -1) -> HeldOut:
-    """Encode a text with the vocabulary, the order and the markers of other data.
-
-    The text is as in `NGrams.from_sentences`, or NGrams with another vocabulary. ``unknown`` is the id that
-    replaces words outside the vocabulary in contexts; -1 for none.
-    """
+    """A text with vocabulary, order and markers of other data; ``unknown``: the id of other words, or -1."""
     words, symbols = data.word_ids, data.symbol_numbers
     if isinstance(text, NGrams):
         ids, outside = _renumbered(text.vocabulary, words)

@@ -35,22 +35,11 @@ from hdpkit.data.files.shards import (
     ShardInfo,
     ShardsContent,
     check_shards,
-    folder_aside,
     open_shard,
-    read_manifest,
-    storing_shards,
-    write_shards,
+    write_content,
 )
 from hdpkit.data.matrices import read_matrix
 from hdpkit.errors import DataError, printable
-
-
-@attrs.frozen
-class _Piece:
-    first_document: int
-    n_documents: int
-    first_token: int
-    n_tokens: int
 
 
 @attrs.frozen(eq=False)
@@ -58,7 +47,7 @@ class CutCorpus:
     """A corpus in memory as shards: see `cut`."""
 
     corpus: Corpus
-    shards: tuple[_Piece, ...]
+    shards: tuple[ShardInfo, ...]
 
     @property
     def n_terms(self) -> int:
@@ -133,13 +122,14 @@ def cut(corpus: Corpus, n_shards: int) -> CutCorpus:
 def cut_at(corpus: Corpus, firsts: Sequence[int]) -> CutCorpus:
     """Divide a corpus into shards that begin at these documents, the first of which is 0."""
     offsets = np.concatenate([[0], np.cumsum(corpus.document_lengths)])
-    return CutCorpus(
-        corpus,
-        tuple(
-            _Piece(a, b - a, int(offsets[a]), int(offsets[b] - offsets[a]))
-            for a, b in itertools.pairwise([*firsts, corpus.n_documents])
-        ),
-    )
+    shards = (
+        ShardInfo(
+            number=i, first_document=a, n_documents=b - a, first_token=int(offsets[a]),
+            n_tokens=int(offsets[b] - offsets[a]),
+        )
+        for i, (a, b) in enumerate(itertools.pairwise([*firsts, corpus.n_documents]))
+    )  # fmt: skip
+    return CutCorpus(corpus, tuple(shards))
 
 
 def shards_joined(manifest: Manifest) -> Corpus:
@@ -176,7 +166,7 @@ def content_of_shards(manifest: Manifest) -> ShardsContent:
             yield from pieces_of(arrays, max(first - int(begin), 0), min(last, int(end)) - int(begin))
 
     labels: dict[str, Codes] = {}
-    for name, keys in manifest.labels.items():
+    for name, keys in manifest._labels.items():
         codes = np.concatenate([shard.labels[name][0] for shard in shards])
         codes.setflags(write=False)
         labels[name] = (codes, keys)
@@ -184,7 +174,7 @@ def content_of_shards(manifest: Manifest) -> ShardsContent:
         lengths=np.concatenate([one.arrays["lengths"] for one in shards]), cells=own, read=read,
         n_terms=manifest.n_terms,
         vocabulary=manifest.vocabulary, labels=labels,
-        names=[name for shard in shards for name in shard.names or ()] if manifest.named else None,
+        names=[name for shard in shards for name in shard.names or ()] if manifest._named else None,
     )  # fmt: skip
 
 
@@ -199,7 +189,7 @@ def n_customers(data: Any) -> int:
 
 
 @attrs.frozen(eq=False, repr=False)
-class ShardedCorpus:
+class ShardedCorpus(Manifest):
     """A corpus as shards on disk: ranges of consecutive documents that are read one by one.
 
     Opened by `ShardedCorpus.open`, written by `ShardedCorpus.write`, `ShardedCorpus.from_counts` or
@@ -226,8 +216,6 @@ class ShardedCorpus:
         Names of the labels, including "document".
     """
 
-    _manifest: Manifest
-
     # ------------------------------------------------------------------ reading
 
     @classmethod
@@ -243,27 +231,7 @@ class ShardedCorpus:
         DataError
             If the manifest is missing, damaged, or of another version; the message names the file.
         """
-        return cls(read_manifest(Path(os.path.realpath(_folder(folder)))))
-
-    @property
-    def folder(self) -> Path:
-        """The folder."""
-        return self._manifest.folder
-
-    @property
-    def digest(self) -> str:
-        """SHA-256 (hex) of the manifest."""
-        return self._manifest.digest
-
-    @property
-    def kind(self) -> str:
-        """The content of the shards: "cells" or "tokens"."""
-        return self._manifest.kind
-
-    @property
-    def shards(self) -> tuple[ShardInfo, ...]:
-        """Position and sizes of each shard."""
-        return self._manifest.shards
+        return cls._read(Path(os.path.realpath(_folder(folder))))
 
     @property
     def n_shards(self) -> int:
@@ -271,34 +239,9 @@ class ShardedCorpus:
         return len(self.shards)
 
     @property
-    def n_documents(self) -> int:
-        """Number of documents of all shards."""
-        return self._manifest.n_documents
-
-    @property
-    def n_tokens(self) -> int:
-        """Number of tokens of all shards."""
-        return self._manifest.n_tokens
-
-    @property
-    def n_cells(self) -> int | None:
-        """Number of cells of all shards; None for tokens."""
-        return self._manifest.n_cells
-
-    @property
-    def n_terms(self) -> int:
-        """Number of terms."""
-        return self._manifest.n_terms
-
-    @property
-    def vocabulary(self) -> tuple[str, ...] | None:
-        """Word of each term."""
-        return self._manifest.vocabulary
-
-    @property
     def label_names(self) -> tuple[str, ...]:
         """Names of the labels."""
-        return ("document", *self._manifest.labels)
+        return ("document", *self._labels)
 
     def is_present(self, number: int) -> bool:
         """Whether the folder of a shard is on this machine.
@@ -308,7 +251,7 @@ class ShardedCorpus:
         number : int
             Of the shard, from 0.
         """
-        return self._manifest.path(self._number(number)).is_dir()
+        return self._path(self._number(number)).is_dir()
 
     def shard(self, number: int, verify: bool = True) -> Corpus:
         """Return the documents of a shard, mapped into memory; the operating system reads what is used.
@@ -329,7 +272,7 @@ class ShardedCorpus:
         ShardError
             If a file is missing, truncated or damaged; the message names shard and file.
         """
-        return Corpus._of_shard(self._manifest, self._number(number), flag("verify", verify))
+        return Corpus._of_shard(self, self._number(number), flag("verify", verify))
 
     def verify(self, number: int) -> None:
         """Check all files of a shard: sizes, ranges of numbers, SHA-256. Parameters and errors as in `shard`.
@@ -343,7 +286,7 @@ class ShardedCorpus:
         ------
         ShardError
         """
-        open_shard(self._manifest, self._number(number))
+        open_shard(self, self._number(number))
 
     def corpus(self) -> Corpus:
         """Return all documents as one corpus in memory, equal to that from which the shards were made.
@@ -353,7 +296,7 @@ class ShardedCorpus:
         ShardError
             As for `shard`; all shards must be present.
         """
-        return shards_joined(self._manifest)
+        return shards_joined(self)
 
     def _number(self, number: Any) -> int:
         return whole_number("number", number, 0, self.n_shards - 1, remedy="Shards are numbered from 0.")
@@ -397,8 +340,7 @@ class ShardedCorpus:
         """
         instance("corpus", corpus, Corpus, "a Corpus", remedy="hk.Corpus.from_counts(X, vocabulary=...).")
         place, n = _folder(folder), check_shards(shards)
-        with folder_aside(place) as aside, storing_shards(place):
-            write_shards(aside, content_of(corpus), n)
+        write_content(content_of(corpus), place, n)
         return cls.open(place)
 
     @classmethod
@@ -435,14 +377,6 @@ class ShardedCorpus:
         words = None if vocabulary is None else check_names("vocabulary", vocabulary, None, "term")
         write_blocks(lambda _: _counts_of(blocks, words), place, n, lambda: (words, names, groups))
         return cls.open(place)
-
-
-def write_again(sharded: ShardedCorpus, folder: Path, shards: int) -> ShardedCorpus:
-    """Write a sharded corpus with another number of shards. Parameters and errors as in `write`."""
-    content = content_of_shards(read_manifest(sharded.folder))
-    with folder_aside(folder) as aside, storing_shards(folder):
-        write_shards(aside, content, shards)
-    return ShardedCorpus.open(folder)
 
 
 def _counts_of(blocks: Iterable[Any], words: tuple[str, ...] | None) -> Iterator[Counts]:

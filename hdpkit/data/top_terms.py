@@ -38,22 +38,7 @@ def typical(row: npt.NDArray[Any], every: npt.NDArray[Any], n: int) -> npt.NDArr
 def top_terms(
     dish_counts: Any, vocabulary: Sequence[str] | None = None, n_terms: int = 10
 ) -> list[tuple[str, ...]]:
-    """The most frequent terms of each topic.
-
-    Parameters
-    ----------
-    dish_counts : array_like or sparse matrix of int, shape (K, V)
-        Tokens of each term in each topic.
-    vocabulary : sequence of str, length V, optional
-        The terms' words; by default their numbers.
-    n_terms : int
-        The largest number of terms per topic.
-
-    Returns
-    -------
-    list of tuple of str
-        One for each topic; equally frequent terms are in the order of the vocabulary.
-    """
+    """The most frequent terms of each topic."""
     counts = _checked_counts(dish_counts)
     if n_terms < 1:
         raise ParameterError("n_terms", n_terms, "at least 1", "10 is usual.")

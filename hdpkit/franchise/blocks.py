@@ -55,11 +55,6 @@ class Blocks(Steps):
         with_customers : bool
             Whether data customers seated one level above are also units.
 
-        Returns
-        -------
-        units
-            For the steps below; its length is their number.
-
         Raises
         ------
         StateError
@@ -77,7 +72,8 @@ class Blocks(Steps):
         """Return the ranges of units without held customers below them.
 
         A table is free if neither the data customers of its restaurant nor those of the restaurants below it
-        are held. This depends only on the held groups, not on the seating.
+        are held. This depends only on the held groups, not on the seating. Returns the begin and end
+        (excluded) of each range.
 
         Parameters
         ----------
@@ -87,11 +83,6 @@ class Blocks(Steps):
             Level of the units.
         first, last : int
             Of units first .. last - 1.
-
-        Returns
-        -------
-        list of pairs of int
-            Begin and end (excluded) of each range.
         """
         check_units(self, units)
         check_range(first, last, len(units))
@@ -115,6 +106,8 @@ class Blocks(Steps):
     ) -> float:
         """Restricted Gibbs scan of customers of the root over two reserved slots.
 
+        Returns ``log_q`` plus the log probability of the sides, each given those before it, in nats.
+
         Parameters
         ----------
         units : units of level 1, with customers
@@ -127,11 +120,6 @@ class Blocks(Steps):
             Sides to take instead of drawing.
         log_q : float
             Result of the previous pieces of the scan.
-
-        Returns
-        -------
-        float
-            ``log_q`` plus the log probability of the sides, each given those before it, in nats.
         """
         self.root._check_restaurant("scan_units")
         check_source(source)
@@ -142,10 +130,8 @@ class Blocks(Steps):
     def groups(self) -> tuple[Int32s, npt.NDArray[np.int64], Int32s]:
         """Restaurants that have data customers, and these customers, without held ones.
 
-        Returns
-        -------
-        nodes, begin, customers : arrays, shape (n,), (n + 1,), (n free customers,)
-            Group g is customers[begin[g]:begin[g + 1]], all customers of restaurant nodes[g], in data order.
+        Returns nodes, begin and customers: group g is customers[begin[g]:begin[g + 1]], all customers of
+        restaurant nodes[g], in data order.
         """
         home = self.topology.home[: self.topology.n_customers]
         customers = np.argsort(home, kind="stable").astype(np.int32)
@@ -167,7 +153,8 @@ class Blocks(Steps):
         """One Metropolis proposal for each of the groups first .. last - 1, which reseats all its customers.
 
         The final scan of a proposal starts from the result of ``launches`` scans, or with all customers
-        unseated. See `hdpkit.moves.ReseatGroups`.
+        unseated. See `hdpkit.moves.ReseatGroups`. Returns the number of accepted proposals. Raises a
+        StateError if the measure is not conjugate, the root has weights, or the store keeps no seats.
 
         Parameters
         ----------
@@ -179,16 +166,6 @@ class Blocks(Steps):
             Number of scans for the launch state; 0: the final scan starts with all customers unseated.
         source : ChoiceSource
             The ``rng`` that a move is given.
-
-        Returns
-        -------
-        int
-            Number of accepted proposals.
-
-        Raises
-        ------
-        StateError
-            If the measure is not conjugate, the root has weights, or the store keeps no seats.
         """
         self.root._check_restaurant("reseat_groups")
         self._need_tables()

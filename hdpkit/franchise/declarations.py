@@ -186,7 +186,7 @@ class Restaurant:
         for what, values in (("name", names), ("each", labels)):
             twice = [value for i, value in enumerate(values) if value in values[:i]]
             if twice:
-                raise DeclarationError(what, twice[-1], "different from those of its bases", "Use another.")
+                raise DeclarationError(what, twice[-1], "different from those of its bases", "Rename it.")
 
     @property
     def label(self) -> str | None:
@@ -274,10 +274,8 @@ _OTHERWISE = "Or use store='histogram'."
 
 
 def tables_at_end(store: Any, root: str, n_levels: int) -> bool:
-    """Whether steps draw tables at their end, given the customers, with this root and number of levels.
-
-    With more than two levels, tables are customers of restaurants without weights.
-    """
+    """Whether steps draw tables at their end, given the customers, with this root and number of levels."""
+    # With more than two levels, tables are customers of restaurants without weights.
     return detail_of(store) is Detail.COUNTS and root not in ("restaurant", "atoms") and n_levels <= 2
 
 
@@ -337,10 +335,7 @@ def check_weights(store: Any, declared: str, root: str, step: str, n_levels: int
 def check_no_discount(
     store: Any, root: str, discount: npt.NDArray[np.float64], *, frozen: bool = False
 ) -> None:
-    """Raise an error if restaurants below the root have a discount and tables are drawn given customers.
-
-    ``discount`` is without the root's; if it is from a ``frozen`` state, the error is a DataError.
-    """
+    """Raise an error if restaurants below the root have a discount and tables are drawn given customers."""
     if not _without_discounts(store, root) or not np.any(discount != 0.0):
         return
     allowed = "0 below the root, over a store of counts where the root is no restaurant"

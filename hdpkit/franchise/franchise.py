@@ -29,7 +29,7 @@ from hdpkit.franchise.view import RestaurantView
 from hdpkit.measures.protocol import BaseMeasure
 from hdpkit.parts import IntegrablePart
 from hdpkit.random import ChoiceSource, Purpose, Seed
-from hdpkit.stores import FrozenSeating, KeepsCells
+from hdpkit.stores import CellsStore, FrozenSeating
 
 _LABELLED = (Topology, GraphTopology)
 
@@ -60,7 +60,7 @@ def _grown(franchise: Any, data: Corpus | Groups) -> Any:
 
 def _moved(franchise: Any, made: Any) -> dict[str, Any]:
     """The frozen state of a franchise, converted to one with more documents."""
-    if franchise.measure.seats_values and isinstance(franchise.store, KeepsCells):
+    if franchise.measure.seats_values and isinstance(franchise.store, CellsStore):
         franchise = franchise.copy()
         franchise.expand_cells()  # tables of values are kept customer by customer below
     frozen = franchise.freeze()
@@ -267,27 +267,21 @@ class Franchise(Freezing):
     def restaurant(self, name: str, key: Any = None) -> RestaurantView:
         """Live view of one restaurant. ``key`` may be omitted if there is only one.
 
+        Raises a ParameterError if there is no such restaurant.
+
         Parameters
         ----------
         name : str
             Name of the declaration.
         key : object, optional
             Value of its label.
-
-        Raises
-        ------
-        ParameterError
-            If there is no such restaurant.
         """
         return RestaurantView(self, number_of(self.declarations, name), name, key)
 
     def snapshot(self) -> Snapshot:
         """The part of the current state that predictions need; it doesn't change with the franchise.
 
-        Raises
-        ------
-        StateError
-            If a dish was opened and has no customers.
+        Raises a StateError if a dish was opened and has no customers.
         """
         if empty := self._open_dishes():
             raise unserved(empty, "a snapshot")
@@ -306,7 +300,12 @@ class Franchise(Freezing):
 
     @unguarded
     def root_integrated(self, source: ChoiceSource) -> Block:
-        """Integrate out the weights of the root within a block: see `Root.integrated`."""
+        """Integrate out the weights of the root within a block, and draw them again at its end.
+
+        Within the block the root is a Chinese restaurant. A move that leaves the posterior of seating and
+        hyperparameters invariant then leaves the joint posterior invariant. If the root has no weights, or
+        fixed ones, the block does nothing; nested blocks have no additional effect.
+        """
         return self.root.integrated(source)
 
     @unguarded
@@ -385,18 +384,15 @@ class Franchise(Freezing):
     def set_concentration(self, name: str, value: npt.ArrayLike) -> None:
         """Set theta of a declaration: one number, or one per restaurant if they have separate values.
 
+        Raises a ParameterError if there is no such declaration, or a value is outside 0 <= discount < 1,
+        concentration > -discount.
+
         Parameters
         ----------
         name : str
             Name of the declaration.
         value : float, or float array of shape (n,)
             The same for all its restaurants, or one each.
-
-        Raises
-        ------
-        ParameterError
-            If there is no such declaration, or a value is outside 0 <= discount < 1, concentration >
-            -discount.
         """
         self.access.change(self.hyperparameters.put, *self.hyperparameters.checked(name, concentration=value))
 
@@ -404,18 +400,15 @@ class Franchise(Freezing):
     def set_discount(self, name: str, value: npt.ArrayLike) -> None:
         """Set d of a declaration: one number, or one per restaurant if they have separate values.
 
+        Raises a ParameterError if there is no such declaration, or a value is outside 0 <= discount < 1,
+        concentration > -discount.
+
         Parameters
         ----------
         name : str
             Name of the declaration.
         value : float, or float array of shape (n,)
             The same for all its restaurants, or one each.
-
-        Raises
-        ------
-        ParameterError
-            If there is no such declaration, or a value is outside 0 <= discount < 1, concentration >
-            -discount.
         """
         self.access.change(self.hyperparameters.put, *self.hyperparameters.checked(name, discount=value))
 
@@ -442,7 +435,10 @@ class Franchise(Freezing):
 
         Present seats are kept. Each new customer is seated in order by its predictive given all seated
         customers. This is a start for further sweeps, not a draw from the posterior. This franchise doesn't
-        change.
+        change. Hyperparameters, sweep counter and streams are those of this one; hyperparameters with
+        separate values begin at the starting value in new restaurants. Raises a DataError if the first
+        documents or customers are not the current ones; a DeclarationError if the data are neither documents
+        nor groups.
 
         Parameters
         ----------
@@ -451,19 +447,6 @@ class Franchise(Freezing):
             current customers, followed by new ones, in these groups or others.
         rng : seed, Generator or choice source
             For seating the new customers. Calls with a seed are counted as in `extend`.
-
-        Returns
-        -------
-        Franchise
-            Its hyperparameters, sweep counter and streams are those of this one; hyperparameters with
-            separate values begin at the starting value in new restaurants.
-
-        Raises
-        ------
-        DataError
-            If the first documents or customers are not the current ones.
-        DeclarationError
-            If the data are neither documents nor groups.
         """
         made: Self = self.access.call(_grown, (self, data), {}, True)
         n, n_all = self.topology.n_customers, made.topology.n_customers
@@ -476,7 +459,8 @@ class Franchise(Freezing):
     def extend(self, data: GroupedData, rng: ChoiceSource | Seed = None) -> None:
         """Replace the data by a continuation, and seat the new customers with their predictive probabilities.
 
-        Restaurants are created for new contexts. If it fails or is interrupted, nothing has changed.
+        Restaurants are created for new contexts. If it fails or is interrupted, nothing has changed. Raises a
+        DataError if the first customers are not those of the current data.
 
         Parameters
         ----------
@@ -485,11 +469,6 @@ class Franchise(Freezing):
         rng : seed, Generator or choice source
             The same seed gives the same state after the same calls. A second call with this seed uses other
             random numbers: calls with a seed are counted, and the count is part of the state.
-
-        Raises
-        ------
-        DataError
-            If the first customers are not those of the current data.
         """
         topology = self._growing()
         before, n = self.data, topology.n_customers

@@ -113,7 +113,7 @@ class Freezing(Reading):
             "sweep": self.sweep,
             # No call had a seed in most states.
             **({"seeded_calls": self._seeded_calls} if self._seeded_calls else {}),
-            **self.held.frozen(),
+            **({"held_groups": self.held.nodes} if len(self.held.nodes) else {}),
             "streams": None if streams is None else {"seed": streams.seed, "chain": streams.chain},
             "components": self.parts.freeze(),
         }
@@ -125,7 +125,9 @@ class Freezing(Reading):
 
         A state from a store with more detail (sizes have more than counts, seats more than sizes) is reduced
         to that of this store. In the opposite case the missing detail is drawn, which requires a ``source``.
-        Missing weights of the root are also drawn. If this fails half way, the franchise is closed.
+        Missing weights of the root are also drawn. If this fails half way, the franchise is closed. Raises a
+        DataError if it is not a state of a franchise of this shape; a StateError if something is missing, and
+        there is no source.
 
         Parameters
         ----------
@@ -133,13 +135,6 @@ class Freezing(Reading):
             The result of `freeze`.
         source : ChoiceSource, optional
             For drawing missing parts of the state.
-
-        Raises
-        ------
-        DataError
-            If it is not a state of a franchise of this shape.
-        StateError
-            If something is missing, and there is no source.
         """
         seating = check_state(self, frozen)
         if source is not None:
@@ -221,24 +216,10 @@ class Freezing(Reading):
 
         During a run in another thread this waits for the end of the current sweep. Between the draws of
         `Scheduler.sample`, outside a run, or when the run ends or fails it returns at once. The run is not
-        affected, and has no extra work unless `look` is called.
+        affected, and has no extra work unless `look` is called. Raises a BusyError if no sweep ends in time;
+        a StateError if the running thread calls it within a move, inside `labelled_seating`.
 
-        Parameters
-        ----------
-        timeout : float, optional
-            Largest number of seconds to wait; None: until the sweep ends.
-
-        Returns
-        -------
-        Franchise
-            As `copy` returns it.
-
-        Raises
-        ------
-        BusyError
-            If no sweep ends in time.
-        StateError
-            If the running thread calls it within a move, inside `labelled_seating`.
+        ``timeout`` is the largest number of seconds to wait; None: until the sweep ends.
         """
         if timeout is not None:
             positive_number("timeout", timeout, remedy="Seconds; None waits as long as it takes.")
@@ -272,10 +253,7 @@ class Freezing(Reading):
 
 
 def check_state(state: Any, frozen: Any) -> dict[str, npt.NDArray[np.int32]]:
-    """Raise a DataError unless a state is consistent and has this shape, before its arrays are used.
-
-    Returns the seating as arrays for a store.
-    """
+    """Raise a DataError unless a state is consistent and has this shape; returns its seating for a store."""
     observed = state.dish_kind.frozen()
     shared = state.hyperparameters.sharers
     seating = check_frozen(frozen, state.topology, state._starting, observed, shared)
@@ -323,12 +301,8 @@ def _unpickled(kind: Any, restaurant: Any, data: GroupedData, options: dict[str,
 
 
 def maker(franchise: Any, data: GroupedData, measure: BaseMeasure | None = None) -> Callable[..., Any]:
-    """Return a function that makes a `Franchise` like this one over other data, in a given state.
-
-    Given a choice source, too, it draws parts that are missing in the state; without a state no customer is
-    seated. Parts are cloned twice: now, because the franchise may continue in another thread, and for each
-    copy.
-    """
+    """Return a function that makes a `Franchise` like this one over other data, in a given state."""
+    # Parts are cloned twice: now, because the franchise may continue in another thread, and for each copy.
     kind, (declared, _, options) = type(franchise), _arguments(franchise)
     options |= {} if measure is None else {"measure": measure}
     parts = {name: cloned(name, part, franchise) for name, part in franchise.components.items()}
@@ -350,11 +324,7 @@ def maker(franchise: Any, data: GroupedData, measure: BaseMeasure | None = None)
 
 
 class Snapshot:
-    """Counts by restaurant and dish, and the hyperparameters, of a franchise at one moment.
-
-    Averages over snapshots are averages over the posterior. A snapshot has the restaurants of that moment,
-    and its arrays don't change. Threads may share it; calls are executed one at a time.
-    """
+    """Counts by restaurant and dish, and the hyperparameters, of a franchise at one moment."""
 
     def __init__(self, franchise: Any, arrays: Mapping[str, Any] | None = None) -> None:
         self._lock = threading.Lock()  # calls of the walk use its working memory
@@ -380,10 +350,8 @@ class Snapshot:
         self._walk = t.walk(self._counts, slots, t.home, theta, d, root, self.weights)
 
     def probabilities(self, nodes: Int32s, dishes: Int32s, above: Floats) -> Floats:
-        """P_node(dish) for pairs of restaurant and dish: shape (n,).
-
-        ``above`` is H of each dish, which may be an atom without customers (any number that is not a slot).
-        """
+        """P_node(dish) for pairs of restaurant and dish: shape (n,)."""
+        # `above` is H of each dish, which may be an atom without customers (any number that is not a slot).
         remedy = "Give three arrays of one length."
         nodes = whole_numbers("nodes", nodes, 0, len(self.concentration) - 1, np.int32, remedy=remedy)
         n = len(nodes)

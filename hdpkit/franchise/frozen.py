@@ -118,11 +118,8 @@ def check_tables(
     topology: Topology | ContextTopology,
     slots: npt.NDArray[Any] | None,
 ) -> None:
-    """Raise a Disagreement unless a labelled seating fits these customers and restaurants.
-
-    ``above`` is ``table_seat``; ``slots`` are the occupied ones, each served at one table of the root, or
-    None if dishes are observed.
-    """
+    """Raise a Disagreement unless a labelled seating (``above``: ``table_seat``) fits the customers."""
+    # `slots` are the occupied ones, each served at one table of the root; None if dishes are observed.
     n_tables = len(node)
     sizes = np.zeros(n_tables, dtype=np.int64)
     for first in range(0, len(seat), _CHUNK):
@@ -215,10 +212,7 @@ def cell_counts(
 def with_one_table_each(
     keys: Int64s, customers: Int64s, base: int, topology: Topology
 ) -> tuple[Int64s, Int64s]:
-    """Customers of all restaurants if every dish of a restaurant has one table, given the data customers.
-
-    Keys and customers are as `data_counts` returns them; those passed needn't be sorted.
-    """
+    """Customers of all restaurants if every dish of a restaurant has one table, given the data customers."""
     found = []
     for level in range(topology.n_levels - 1, 0, -1):
         here = topology.level[keys // base] == level
@@ -282,10 +276,7 @@ def check_counts(
     topology: Topology | ContextTopology,
     names: tuple[str, str, str] = ("bin_dish", "bin_size", "bin_count"),
 ) -> None:
-    """Raise a Disagreement unless a restaurant's customers are its data and the tables of its children.
-
-    Keys are ascending; ``names`` are of arrays, for errors about dishes, customers and tables.
-    """
+    """Raise a Disagreement unless a restaurant's customers are its data and the tables of its children."""
     if len(keys) and (int(customers.sum()) > LARGEST or int(tables.sum()) > LARGEST):
         raise Disagreement(names[2], f"restaurants with at most {LARGEST} customers in all")
     node = keys // base
@@ -317,10 +308,8 @@ _NOBODY = np.int32(-1)
 
 
 def check_opens(frozen: Any, n_customers: int) -> None:
-    """Raise a DataError unless a bank whose values sit at tables of their own froze this, or it is None.
-
-    What a bank of cells froze is checked when it is used.
-    """
+    """Raise a DataError unless a bank whose values sit at tables of their own froze this, or it is None."""
+    # What a bank of cells froze is checked when it is used.
     if frozen is None or (isinstance(frozen, Mapping) and "run_tables" in frozen):
         return
     opens = frozen.get("opens") if isinstance(frozen, Mapping) else None
@@ -343,10 +332,8 @@ def check_frozen(
     observed: tuple[npt.NDArray[np.int32], int] | None = None,
     sharers: Sequence[Sharers] = (),
 ) -> dict[str, npt.NDArray[np.int32]]:
-    """Raise a DataError unless `frozen` fits a franchise of this shape; returns its seating for a store.
-
-    If dishes are observed, ``observed`` is the dish of each customer and the number of atoms.
-    """
+    """Raise a DataError unless `frozen` fits a franchise of this shape; returns its seating for a store."""
+    # If dishes are observed, `observed` has the dish of each customer and the number of atoms.
     keys = ["seating", "slots", "held", "concentration", "discount", "measure", "bank", "sweep", "streams"]
     keys += ["components", *([] if observed is not None else ["dish_ids", "births"])]
     missing = [key for key in keys if not isinstance(frozen, Mapping) or key not in frozen]

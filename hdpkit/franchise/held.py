@@ -27,68 +27,32 @@ _CHUNK = 1 << 18  # customers checked at once
 _REMEDY = "See franchise.keys(name), and franchise.release()."
 
 
-class NoneHeld:
-    """No group is held: every customer is free."""
+class HeldNodes:
+    """Restaurants whose data customers keep their seats; by default none."""
 
-    nodes: npt.NDArray[np.int32] = np.empty(0, dtype=np.int32)
-    mask: npt.NDArray[np.int8] | None = None  # for each restaurant, whether its customers are held
+    # Computed from numbers and data, not from the seating (except the dishes): the units that a move skips
+    # don't depend on the state.
+
+    def __init__(self, nodes: Any = (), topology: Any = None) -> None:
+        self.nodes: npt.NDArray[np.int32] = np.asarray(nodes).astype(np.int32)
+        self._topology = topology
+        self.mask: npt.NDArray[np.int8] | None = None  # for each restaurant, whether its customers are held
+        if len(self.nodes):
+            self.mask = np.zeros(topology.n_nodes, dtype=np.int8)
+            self.mask[self.nodes] = 1
 
     def names(self, number: int) -> list[Any]:
         """Keys of the held restaurants of a declaration."""
-        return []
-
-    def free_ranges(self, first: int, last: int) -> list[tuple[int, int]]:
-        """The ranges of free customers among first .. last - 1."""
-        return [(first, last)]
-
-    def free_units(self, units: Any, level: int, first: int, last: int) -> list[tuple[int, int]]:
-        """The ranges of free units among first .. last - 1."""
-        return [(first, last)]
-
-    def free(self, customers: npt.NDArray[np.int32]) -> npt.NDArray[np.int32]:
-        """Those of these data customers who are free."""
-        return customers
-
-    def check_units(self, units: Any, places: Int64s | range) -> None:
-        """Raise an error if any of the customers below these units is held."""
-
-    def dishes(self, seating: Any) -> Int64s:
-        """Slots of the dishes of held customers, ascending."""
-        return np.empty(0, dtype=np.int64)
-
-    def check_seated(self, seating: Any) -> None:
-        """Raise an error if one of their customers is not seated."""
-
-    def check_free(self, first: int, last: int) -> None:
-        """Raise an error if any of customers first .. last - 1 is held."""
-
-    def check_start(self, init: Any) -> None:
-        """Raise an error for a start that would reseat all customers."""
-
-    def frozen(self) -> dict[str, Any]:
-        """The entries of a frozen state."""
-        return {}
-
-
-class HeldNodes(NoneHeld):
-    """Restaurants whose data customers keep their seats.
-
-    Everything is computed from their numbers and the data, not from the seating (except the dishes), so the
-    units that a move skips don't depend on the state.
-    """
-
-    def __init__(self, nodes: npt.NDArray[np.int32], topology: Topology) -> None:
-        self.nodes = nodes
-        self._topology = topology
-        self.mask = np.zeros(topology.n_nodes, dtype=np.int8)
-        self.mask[nodes] = 1
-
-    def names(self, number: int) -> list[Any]:
+        if self.mask is None:
+            return []
         nodes, keys = self._topology.nodes(number), self._topology.keys_of(number)
         held = self.nodes[(self.nodes >= nodes.start) & (self.nodes < nodes.stop)]
         return [keys[node - nodes.start] for node in held.tolist()]
 
     def free_ranges(self, first: int, last: int) -> list[tuple[int, int]]:
+        """The ranges of free customers among first .. last - 1."""
+        if self.mask is None:
+            return [(first, last)]
         ranges = self._ranges
         begin, end = np.maximum(ranges[:, 0], first), np.minimum(ranges[:, 1], last)
         there = begin < end
@@ -123,6 +87,9 @@ class HeldNodes(NoneHeld):
         return found
 
     def free_units(self, units: Any, level: int, first: int, last: int) -> list[tuple[int, int]]:
+        """The ranges of free units among first .. last - 1."""
+        if self.mask is None:
+            return [(first, last)]
         topology = self._topology
         nodes = np.array(topology.home[units.firsts[first:last]])
         while np.any(higher := topology.level[nodes] > level):
@@ -131,9 +98,13 @@ class HeldNodes(NoneHeld):
         return list(zip(steps[::2].tolist(), steps[1::2].tolist(), strict=True))
 
     def free(self, customers: npt.NDArray[np.int32]) -> npt.NDArray[np.int32]:
-        return customers[~self._is_held(self._topology.home[customers])]
+        """Those of these data customers who are free."""
+        return customers if self.mask is None else customers[~self._is_held(self._topology.home[customers])]
 
     def check_units(self, units: Any, places: Int64s | range) -> None:
+        """Raise an error if any of the customers below these units is held."""
+        if self.mask is None:
+            return
         below = np.asarray(units.gather(np.asarray(places, dtype=np.int64)))
         if self._is_held(self._topology.home[below]).any():
             raise StateError(
@@ -142,6 +113,9 @@ class HeldNodes(NoneHeld):
             )  # fmt: skip
 
     def dishes(self, seating: Any) -> Int64s:
+        """Slots of the dishes of held customers, ascending."""
+        if self.mask is None:
+            return np.empty(0, dtype=np.int64)
         return np.unique(self._eaten(seating)).astype(np.int64)
 
     def _eaten(self, seating: Any) -> Int64s:
@@ -151,6 +125,9 @@ class HeldNodes(NoneHeld):
         return eaten
 
     def check_seated(self, seating: Any) -> None:
+        """Raise an error if one of their customers is not seated."""
+        if self.mask is None:
+            return
         sizes, nodes = self._topology.sizes(), self.nodes
         # Restaurants without children: all their customers are data.
         if np.all(nodes > 0) and not np.isin(self._topology.parent, nodes).any():
@@ -163,6 +140,7 @@ class HeldNodes(NoneHeld):
             )
 
     def check_free(self, first: int, last: int) -> None:
+        """Raise an error if any of customers first .. last - 1 is held."""
         if first < last and self.free_ranges(first, last) != [(first, last)]:
             raise StateError(
                 "customers", (first, last), "none of a group that is held",
@@ -170,13 +148,12 @@ class HeldNodes(NoneHeld):
             )  # fmt: skip
 
     def check_start(self, init: Any) -> None:
-        raise StateError(
-            "init", init, "None or a state, while groups are held",
-            "Go on with init=None, or release them first: franchise.release().",
-        )  # fmt: skip
-
-    def frozen(self) -> dict[str, Any]:
-        return {"held_groups": self.nodes}
+        """Raise an error for a start that would reseat all customers."""
+        if self.mask is not None:
+            raise StateError(
+                "init", init, "None or a state, while groups are held",
+                "Go on with init=None, or release them first: franchise.release().",
+            )  # fmt: skip
 
 
 class Held(State):
@@ -184,13 +161,11 @@ class Held(State):
 
     def __init__(self, *declared: Any) -> None:
         super().__init__(*declared)
-        self.held = NoneHeld()
+        self.held = HeldNodes()
 
-    def _hold(self, nodes: Any) -> NoneHeld:
+    def _hold(self, nodes: Any) -> HeldNodes:
         """These restaurants as held ones."""
-        if not len(nodes):
-            return NoneHeld()
-        return HeldNodes(np.asarray(nodes).astype(np.int32), self._tree_of_labels())
+        return HeldNodes(nodes, self._tree_of_labels() if len(nodes) else None)
 
     # ------------------------------------------------------------------ for users
 
@@ -198,13 +173,14 @@ class Held(State):
     def hold(self, groups: Any, level: str | None = None) -> None:
         """Hold groups: their customers keep their seats, and moves sample all others given these.
 
-        Tables of restaurants that have held customers below them also keep their dishes, and a dish with
-        held customers is neither split nor merged. Hyperparameters, weights of the root and drawn topics
-        are updated given all data. Over ``store="counts"`` with weights of the root so are the numbers of
-        tables of held restaurants: by `SliceGibbs` and `CountGibbs` at any depth, by `TableGibbs` and
-        `TableCounts` with two levels. Otherwise held customers keep their tables, and the posterior is that
-        given these, too. Groups that are already held remain held. The hold is part of the state: copies,
-        frozen states and run folders include it.
+        Tables of restaurants that have held customers below them also keep their dishes, and a dish with held
+        customers is neither split nor merged. Hyperparameters, weights of the root and drawn topics are
+        updated given all data. Over ``store="counts"`` with weights of the root so are the numbers of tables
+        of held restaurants: by `SliceGibbs` and `CountGibbs` at any depth, by `TableGibbs` and `TableCounts`
+        with two levels. Otherwise held customers keep their tables, and the posterior is that given these,
+        too. Groups that are already held remain held. The hold is part of the state: copies, frozen states
+        and run folders include it. Raises a ParameterError if there is no such group, or no customer would be
+        free; a StateError if one of their customers is not seated.
 
         Parameters
         ----------
@@ -213,13 +189,6 @@ class Held(State):
         level : str, optional
             Name of the declaration whose restaurants they are; all data customers below are held. By default
             the deepest one.
-
-        Raises
-        ------
-        ParameterError
-            If there is no such group, or no customer would be free.
-        StateError
-            If one of their customers is not seated.
         """
         self._not_lent("held")
         fresh = self._nodes_of_groups(groups, level)
@@ -238,17 +207,14 @@ class Held(State):
     def release(self, groups: Any = None, level: str | None = None) -> None:
         """Release held groups; all of them by default.
 
+        Raises a ParameterError if there is no such group.
+
         Parameters
         ----------
         groups : list, optional
             As in `hold`. Groups that are not held are ignored.
         level : str, optional
             As in `hold`.
-
-        Raises
-        ------
-        ParameterError
-            If there is no such group.
         """
         self._not_lent("released")
         gone = self.held.nodes if groups is None else self._nodes_of_groups(groups, level)
@@ -257,11 +223,8 @@ class Held(State):
     def held_groups(self, level: str | None = None) -> list[Any]:
         """Names of the held groups.
 
-        Parameters
-        ----------
-        level : str, optional
-            Name of a declaration; by default the deepest one. A restaurant is held if its own data customers
-            are.
+        ``level`` is the name of a declaration, by default the deepest one. A restaurant is held if its own
+        data customers are.
         """
         return self.held.names(self._number_of_level(level))
 
@@ -270,21 +233,18 @@ class Held(State):
     def free_ranges(self, first: int, last: int) -> list[tuple[int, int]]:
         """Return the ranges of free customers.
 
+        Returns the begin and end (excluded) of each range; without held groups there is one.
+
         Parameters
         ----------
         first, last : int
             Of customers first .. last - 1.
-
-        Returns
-        -------
-        list of pairs of int
-            Begin and end (excluded) of each range. Without held groups there is one range.
         """
         return self.held.free_ranges(first, last)
 
     # ------------------------------------------------------------------ frozen states
 
-    def _held_in(self, frozen: Any) -> NoneHeld:
+    def _held_in(self, frozen: Any) -> HeldNodes:
         """The held restaurants of a frozen state."""
         nodes = np.asarray(frozen.get("held_groups", np.empty(0, dtype=np.int32)))
         n = self.topology.n_nodes

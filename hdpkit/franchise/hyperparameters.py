@@ -143,11 +143,7 @@ class Hyperparameters:
         return values
 
     def assign(self, name: str, **values: Any) -> None:
-        """Set ``concentration`` or ``discount`` of a declaration, or both at once.
-
-        Each is one number, or one per restaurant if they have separate values. After a ParameterError both
-        are unchanged.
-        """
+        """Set ``concentration`` or ``discount`` of a declaration, or both at once."""
         self.put(*self.checked(name, **values))
 
     def checked(self, name: str, **values: Any) -> tuple[Any, Any, Any]:
@@ -193,10 +189,8 @@ class Hyperparameters:
                 self.topology.spread(values)
 
     def over(self, topology: Tree, to: npt.NDArray[Any], theta: Floats, d: Floats) -> Self:
-        """Return those of another tree, in which restaurant r of theta and d is to[r], if that is not -1.
-
-        Old restaurants keep their values; new ones get that of their declaration, or the starting value.
-        """
+        """Return those of another tree, in which restaurant r of theta and d is to[r], if that is not -1."""
+        # Old restaurants keep their values; new ones get that of their declaration, or the starting value.
         kept, made = to >= 0, []
         before = np.full(topology.n_nodes, -1, dtype=np.int64)
         before[to[kept]] = np.flatnonzero(kept)
@@ -301,7 +295,7 @@ def _shared(values: Floats, declared: Hyperparameter) -> float:
 
 
 def _outside(what: str, value: Any, allowed: str) -> ParameterError:
-    return ParameterError(f"value (a {what})", value, allowed, "Check the update.")
+    return ParameterError(f"value (a {what})", value, allowed, "A move has to reject such a value.")
 
 
 def _entries(declared: Hyperparameter, name: str, value: Any, n: int) -> Floats:

@@ -49,18 +49,13 @@ def _matrix(value: Any) -> Floats:
     return made
 
 
-def _bools(value: Any) -> npt.NDArray[Any] | None:
-    if not isinstance(value, bool | np.bool_ | list | tuple | np.ndarray):
-        return None
-    try:
-        return np.asarray(value)
-    except (ValueError, RecursionError):  # ragged, or too deep
-        return None
-
-
 def _frozen(value: Any) -> Any:
-    array = _bools(value)
-    if array is None or array.dtype != bool or array.ndim > 1:
+    read = isinstance(value, bool | np.bool_ | list | tuple | np.ndarray)
+    try:
+        array = np.asarray(value if read else None)
+    except (ValueError, RecursionError):  # ragged, or too deep
+        array = np.empty(0)
+    if array.dtype != bool or array.ndim > 1:
         raise ParameterError("frozen", value, "True or False, or one of these per component", "Give a bool.")
     return bool(array) if array.ndim == 0 else _as_given(value)
 
@@ -115,7 +110,8 @@ class Known:
     component is a customer of the root who was seated before all data and has its own dish: the root counts
     one more customer for this dish. The topic is known either by ``counts[j]`` observations of earlier data,
     rounded term by term, so that its posterior is Dirichlet(eta + these + counts of the data in the dish);
-    or, with ``frozen``, exactly, so that it never changes.
+    or, with ``frozen``, exactly, so that it never changes. Raises a ParameterError if rows aren't
+    distributions, counts are missing or round to 0, or lengths differ.
 
     Parameters
     ----------
@@ -128,11 +124,6 @@ class Known:
         assigned to it.
     names : list of str, optional
         Names of the components; "known 0", "known 1", ... by default.
-
-    Raises
-    ------
-    ParameterError
-        If rows aren't distributions, counts are missing or round to 0, or lengths differ.
     """
 
     matrix: Floats = attrs.field(converter=_matrix, repr=False)
@@ -210,7 +201,8 @@ def _observations(value: Any) -> Any:
 class KnownValues:
     """Components that are known by earlier observations, for measures whose values are numbers or vectors.
 
-    As in `Known`, component j is dish j and always exists. Its statistics start with its values.
+    As in `Known`, component j is dish j and always exists. Its statistics start with its values. Raises a
+    ParameterError if a component has no values, or they aren't numbers.
 
     Parameters
     ----------
@@ -218,11 +210,6 @@ class KnownValues:
         Earlier observations of each component, at least one: shape (n,), or (n, p) for vectors.
     names : list of str, optional
         Names of the components; "known 0", "known 1", ... by default.
-
-    Raises
-    ------
-    ParameterError
-        If a component has no values, or they aren't numbers.
     """
 
     values: Any = attrs.field(converter=_observations, repr=False)
@@ -266,120 +253,25 @@ class _Values:
         return len(self.values)
 
 
-class NoKnown:
-    """The known components of a franchise that has none: what they do to everything else is nothing."""
+class KnownDishes:
+    """The known components of a franchise; without any (n = 0) everything stays as it is."""
 
-    declared: Any = None
-    n = 0
+    # Component j has slot j: a customer of the root who isn't part of the data has this dish and never
+    # leaves. In stores these customers come after those of the data. A bank has the values of the data, one
+    # for each component, then the other earlier observations of prior components.
 
-    def require_none(self, allowed: str, remedy: str) -> None:
-        """Raise a DeclarationError if there are known components, for what can't have them."""
-
-    # ------------------------------------------------------------------ banks and counts
-
-    def bank(self, measure: BaseMeasure, data: GroupedData) -> Any:
-        """A bank of the measure over the data and the known observations."""
-        return measure.bank(data)
-
-    def readable(self, measure: BaseMeasure, data: GroupedData) -> Any:
-        """A bank in Python over the data and the known observations."""
-        return measure.readable_bank(data)
-
-    def fixed(self, bank: Any) -> Any:
-        """The bank, with the topics of frozen components."""
-        return bank
-
-    def to_count(self, dishes: AnyInts, topology: Any) -> AnyInts:
-        """Dish of each of a bank's values, given the dishes of the customers of a store or of the data."""
-        return dishes
-
-    def cells(self) -> tuple[AnyInts, AnyInts, AnyInts] | None:
-        """Terms, dishes and counts of the observations of prior components."""
-        return None
-
-    def without(self, counts: Any) -> Any:
-        """Counts of terms by dish, the known ones first, without earlier observations."""
-        return counts
-
-    def without_sparse(self, counts: Any) -> Any:
-        """`without` for a sparse array."""
-        return counts
-
-    def add_seen(self, totals: AnyInts) -> AnyInts:
-        """Customers of dishes, the known ones first, with what prior components have seen before."""
-        return totals
-
-    # ------------------------------------------------------------------ parameters
-
-    def is_frozen(self, slots: AnyInts) -> npt.NDArray[np.bool_]:
-        """Whether each of these dishes is a frozen component."""
-        return np.zeros(len(slots), dtype=bool)
-
-    def put_topics(self, topics: Any) -> Any:
-        """Parameters of dishes, the known ones first; those of frozen components become their topics."""
-        return topics
-
-    def fill(self, topics: Floats, slots: AnyInts) -> None:
-        """Set the rows of those of these dishes that are frozen components."""
-
-    def drawn(self, measure: BaseMeasure, slot: int, statistics: Any, source: ChoiceSource) -> Any:
-        """Draw the parameters of a dish given its data and, for a component, its earlier observations."""
-        return measure.draw_parameters(statistics, source)
-
-    # ------------------------------------------------------------------ seating
-
-    def enter(self, franchise: Any) -> None:
-        """Seat the components in a new franchise."""
-
-    def stay(self, franchise: Any) -> npt.NDArray[np.int32]:
-        """Unseat all customers except those of components; returns the slots of these."""
-        franchise.store.clear()
-        return np.empty(0, dtype=np.int32)
-
-    def with_own(self, dishes: npt.NDArray[np.int32]) -> npt.NDArray[np.int32]:
-        """Dishes of the data customers, extended to all customers of a store."""
-        return dishes
-
-    def check_frozen(self, frozen: Mapping[str, Any], seating: Mapping[str, Any]) -> None:
-        """Raise a DataError unless a state has every component at its place."""
-
-    # ------------------------------------------------------------------ starts
-
-    def check_possible(self, data: GroupedData, dishes: Any, name: str, first: int = 0) -> None:
-        """Raise a ParameterError if a frozen component would have a term of probability 0.
-
-        ``dishes`` are those of customers ``first``, ``first + 1``, ....
-        """
-
-    def allowed(self, n_dishes: int) -> Floats:
-        """Distribution of a term over the dishes of a random start: one row for each term, or for all."""
-        return np.full((1, n_dishes), 1.0 / n_dishes)
-
-    def possible(self, data: GroupedData, drawn: Any, n_dishes: int, source: RandomStream) -> Any:
-        """Redraw dishes whose frozen component can't have the term, uniformly among those that can."""
-        return drawn
-
-    def before(self, topics: Floats) -> Floats:
-        """The topics of components, followed by these."""
-        return topics
-
-
-class KnownDishes(NoKnown):
-    """Known components in a franchise.
-
-    Component j always has slot j: a customer of the root who isn't part of the data has this dish and never
-    leaves. In stores that keep customers these customers come after those of the data, and so do their
-    homes in `Topology.home`. A bank has the values of the data, then one value for each component, then the
-    other earlier observations of prior components.
-    """
-
-    def __init__(self, declared: Known | KnownValues, measure: BaseMeasure, data: GroupedData) -> None:
+    def __init__(self, declared: Any = None, measure: Any = None, data: Any = None) -> None:
         self.declared = declared
-        self.n = declared.n_components
-        self.frozen = declared.is_frozen
+        self.n = 0
+        self.frozen: npt.NDArray[np.bool_] = np.zeros(0, dtype=bool)
         self.topics: Any = None
         self.pseudo: Any = None
         self.n_terms: Any = None
+        if declared is None:
+            return
+        kinds = (Known, KnownValues)
+        instance("known", declared, kinds, "hk.Known, or None", remedy="hk.Known(matrix, counts=...).")
+        self.n, self.frozen = declared.n_components, declared.is_frozen
         if isinstance(declared, Known):
             self.n_terms = _checked(declared, measure, data)
             self.topics, self.pseudo = declared.matrix, declared.pseudo_counts
@@ -401,11 +293,16 @@ class KnownDishes(NoKnown):
         self._dishes = np.append(np.where(self.frozen, -1, np.arange(self.n)), dish[later]).astype(np.int32)
 
     def require_none(self, allowed: str, remedy: str) -> None:
-        raise DeclarationError("known", self.declared, allowed, remedy)
+        """Raise a DeclarationError if there are known components, for what can't have them."""
+        if self.n:
+            raise DeclarationError("known", self.declared, allowed, remedy)
 
-    # ------------------------------------------------------------------ banks
+    # ------------------------------------------------------------------ banks and counts
 
     def bank(self, measure: BaseMeasure, data: GroupedData) -> Any:
+        """A bank of the measure over the data and the known observations."""
+        if not self.n:
+            return measure.bank(data)
         if not measure.conjugate:
             self.require_none(
                 "no components where dishes keep parameters",
@@ -423,32 +320,47 @@ class KnownDishes(NoKnown):
         return _Values(both, self.n_terms, len(self._seen))
 
     def fixed(self, bank: Any) -> Any:
+        """The bank, with the topics of frozen components."""
         if self.frozen.any():
             bank.fix(self.topics, self.frozen)
         return bank
 
     def readable(self, measure: BaseMeasure, data: GroupedData) -> Any:
+        """A bank in Python over the data and the known observations."""
+        if not self.n:
+            return measure.readable_bank(data)
         both = self._both(data)
         bank = measure.readable_bank(both)
         if self.frozen.any() and not hasattr(bank, "fix"):
             bank = FixedBank(measure, both.values)
         return self.fixed(bank)
 
-    def to_count(self, dishes: AnyInts, topology: Any) -> npt.NDArray[np.int32]:
-        """Dish of each of a bank's values: it has components' observations, not their customers."""
+    def to_count(self, dishes: AnyInts, topology: Any) -> AnyInts:
+        """Dish of each of a bank's values, given the dishes of the customers of a store or of the data."""
+        if not self.n:
+            return dishes
         of_data = dishes[: topology.n_customers] if len(dishes) == topology.n_all else dishes
         return np.concatenate([np.asarray(of_data, dtype=np.int32), self._dishes])
 
-    def cells(self) -> tuple[AnyInts, AnyInts, AnyInts]:
+    def cells(self) -> tuple[AnyInts, AnyInts, AnyInts] | None:
+        """Terms, dishes and counts of the observations of prior components."""
+        if self.pseudo is None:
+            return None
         dish, term = np.nonzero(self.pseudo)
         return term.astype(np.int32), dish.astype(np.int32), self.pseudo[dish, term].astype(np.int32)
 
     def without(self, counts: Any) -> Any:
+        """Counts of terms by dish, the known ones first, without earlier observations."""
+        if self.pseudo is None:
+            return counts
         found = np.array(counts, dtype=np.int64)
         found[: self.n] -= self.pseudo[: len(found)]
         return found
 
     def without_sparse(self, counts: Any) -> Any:
+        """`without` for a sparse array."""
+        if self.pseudo is None:
+            return counts
         seen = scipy.sparse.csr_array(self.pseudo)
         seen.resize(counts.shape)
         found = scipy.sparse.csr_array(counts - seen)
@@ -456,25 +368,36 @@ class KnownDishes(NoKnown):
         return found
 
     def add_seen(self, totals: AnyInts) -> AnyInts:
+        """Customers of dishes, the known ones first, with what prior components have seen before."""
+        if self.pseudo is None:
+            return totals
         found = np.array(totals, dtype=np.int64)
         found[: self.n] += self.pseudo[: len(found)].sum(axis=1)
         return found
 
+    # ------------------------------------------------------------------ parameters
+
     def is_frozen(self, slots: AnyInts) -> npt.NDArray[np.bool_]:
-        found: npt.NDArray[np.bool_] = (slots < self.n) & self.frozen[np.minimum(slots, self.n - 1)]
+        """Whether each of these dishes is a frozen component."""
+        found = np.zeros(len(slots), dtype=bool)
+        known = np.asarray(slots) < self.n
+        found[known] = self.frozen[slots[known]]
         return found
 
     def put_topics(self, topics: Any) -> Any:
+        """Parameters of dishes, the known ones first; those of frozen components become their topics."""
         for j in np.flatnonzero(self.frozen[: len(topics)]).tolist():
             topics[j] = self.topics[j].copy()
         return topics
 
     def fill(self, topics: Floats, slots: AnyInts) -> None:
+        """Set the rows of those of these dishes that are frozen components."""
         frozen = self.is_frozen(slots)
         if frozen.any():
             topics[frozen] = self.topics[slots[frozen]]
 
     def drawn(self, measure: BaseMeasure, slot: int, statistics: Any, source: ChoiceSource) -> Any:
+        """Draw the parameters of a dish given its data and, for a component, its earlier observations."""
         if slot < self.n and self.frozen[slot]:
             return self.topics[slot]
         for value in self.declared.earlier(slot) if slot < self.n else ():
@@ -484,17 +407,27 @@ class KnownDishes(NoKnown):
     # ------------------------------------------------------------------ seating
 
     def enter(self, franchise: Any) -> None:
-        franchise.root._check_number("known", self.n)
-        franchise._clear()
+        """Seat the components in a new franchise."""
+        if self.n:
+            franchise.root._check_number("known", self.n)
+            franchise._clear()
 
     def stay(self, franchise: Any) -> npt.NDArray[np.int32]:
-        franchise.store.thaw(franchise.population.only_known(self.n))
+        """Unseat all customers except those of components; returns the slots of these."""
+        if self.n:
+            franchise.store.thaw(franchise.population.only_known(self.n))
+        else:
+            franchise.store.clear()
         return np.arange(self.n, dtype=np.int32)
 
     def with_own(self, dishes: npt.NDArray[np.int32]) -> npt.NDArray[np.int32]:
-        return np.append(dishes, np.full(self.n, -1, dtype=np.int32))
+        """Dishes of the data customers, extended to all customers of a store."""
+        return np.append(dishes, np.full(self.n, -1, dtype=np.int32)) if self.n else dishes
 
     def check_frozen(self, frozen: Mapping[str, Any], seating: Mapping[str, Any]) -> None:
+        """Raise a DataError unless a state has every component at its place."""
+        if not self.n:
+            return
         j, kept = np.arange(self.n), FrozenSeating.of(seating)
         there = isinstance(kept, FrozenCells) or np.array_equal(kept.dishes[-self.n :], j)
         if not np.array_equal(np.asarray(frozen["slots"])[: self.n], j) or not there:
@@ -502,6 +435,8 @@ class KnownDishes(NoKnown):
                 "slots, in the frozen state", frozen["slots"], f"{self.n} known components, in slots 0 to "
                 f"{self.n - 1}", "Thaw a state of a franchise with the same known components.",
             )  # fmt: skip
+
+    # ------------------------------------------------------------------ starts
 
     def check_possible(self, data: GroupedData, dishes: Any, name: str, first: int = 0) -> None:
         """Raise a ParameterError if a frozen component would have a term of probability 0."""
@@ -520,10 +455,10 @@ class KnownDishes(NoKnown):
             )  # fmt: skip
 
     def allowed(self, n_dishes: int) -> Floats:
-        """The uniform distribution of each term over the dishes that may have it: shape (n_terms, n).
-
-        Components are the first dishes; an additional dish is for terms that no other dish may have.
-        """
+        """Distribution of a term over the dishes of a random start: one row for each term, or for all."""
+        if not self.n:
+            return np.full((1, n_dishes), 1.0 / n_dishes)
+        # An additional dish is for terms that no other dish may have.
         weights = np.ones((self.n_terms, max(n_dishes, self.n) + 1))
         weights[:, n_dishes:] = 0.0
         weights[:, : self.n] *= (self.topics.T > 0.0) | ~self.frozen
@@ -532,6 +467,7 @@ class KnownDishes(NoKnown):
         return rows
 
     def possible(self, data: GroupedData, drawn: Any, n_dishes: int, source: RandomStream) -> Any:
+        """Redraw dishes whose frozen component can't have the term, uniformly among those that can."""
         if not self.frozen.any():
             return drawn
         weights, values = self.allowed(n_dishes), np.asarray(data.values)
@@ -540,16 +476,8 @@ class KnownDishes(NoKnown):
         return drawn
 
     def before(self, topics: Floats) -> Floats:
-        return np.vstack([self.topics, topics])
-
-
-def known_of(declared: Any, measure: BaseMeasure, data: GroupedData) -> NoKnown:
-    """The known components of a franchise, given its argument ``known``."""
-    if declared is None:
-        return NoKnown()
-    kinds = (Known, KnownValues)
-    instance("known", declared, kinds, "hk.Known, or None", remedy="hk.Known(matrix, counts=...).")
-    return KnownDishes(declared, measure, data)
+        """The topics of components, followed by these."""
+        return topics if self.topics is None else np.vstack([self.topics, topics])
 
 
 def _checked(declared: Known, measure: BaseMeasure, data: GroupedData) -> int:

@@ -27,9 +27,9 @@ from hdpkit.errors import (
     StateError,
 )
 from hdpkit.franchise.frozen import cell_counts, with_one_table_each
-from hdpkit.measures.bank import ReadsParts, observed_bank, powered_bank
+from hdpkit.measures.bank import observed_bank, powered_bank
 from hdpkit.measures.bursty import Bursty
-from hdpkit.measures.by_restaurant import ByRestaurant, ReadsCells, ReadsRestaurants
+from hdpkit.measures.by_restaurant import ByRestaurant
 from hdpkit.measures.dirichlet_multinomial import DirichletMultinomial
 from hdpkit.measures.protocol import BaseMeasure, Tempered
 from hdpkit.numerics import add_up
@@ -43,7 +43,6 @@ from hdpkit.stores import (
     FrozenCounts,
     FrozenSeating,
     FrozenSeats,
-    ObservesDishes,
     detail_of,
 )
 from hdpkit.stores._counts import CellsStore, CountsStore
@@ -239,7 +238,7 @@ class ObservedDishes(LatentDishes):
 
     def show_to(self, store: Any, bank: Any) -> None:
         """Let the store read the values, if it can."""
-        if isinstance(store, ObservesDishes):
+        if hasattr(store, "observe"):
             store.observe(bank.values)
 
     def slots(self, slots: Any, bank: Any) -> Any:
@@ -306,7 +305,7 @@ def bank_for(state: Any, measure: BaseMeasure, data: GroupedData) -> Any:
     if isinstance(measure, Tempered):
         return powered_bank(bank_for(state, measure.measure, data), measure.power)
     bank = state.population.bank(measure, data)
-    if isinstance(bank, ReadsParts):
+    if hasattr(bank, "read"):
         bank.read(state._brought)
     if isinstance(measure, ByRestaurant):
         place(state, bank, measure)
@@ -321,9 +320,9 @@ def place(state: Any, bank: Any, measure: ByRestaurant) -> None:
             "no components where dishes differ by restaurant",
             f"Their earlier observations have no restaurant: leave known out, or {kind}.",
         )
-    if isinstance(bank, ReadsCells):
+    if hasattr(bank, "read_cells"):
         return
-    if not isinstance(bank, ReadsRestaurants):
+    if not hasattr(bank, "read_restaurants"):
         raise DeclarationError(
             f"bank of {kind}", type(bank).__name__, "one that reads the restaurants of customers",
             "Define read_restaurants(restaurants), or leave bank() and compiled() of the measure out.",
@@ -456,7 +455,7 @@ class CustomersByCell(Customers):
     def store(self, topology: Any, bank: Any) -> Any:
         cells = CellsStore(topology.n_customers, topology.n_nodes)
         cells.observe_cells(topology.cells)
-        if isinstance(bank, ReadsCells):
+        if hasattr(bank, "read_cells"):
             bank.read_cells(cells)
         return cells
 
@@ -478,11 +477,8 @@ class CustomersByCell(Customers):
         return None
 
     def enter(self, runs: AnyInts, dish: AnyInts, count: AnyInts, source: ChoiceSource) -> None:
-        """Seat all customers of an empty franchise, given runs as of `CellsStore.cell_runs`.
-
-        With two levels, tables are drawn given the customers. With more levels every dish of a restaurant has
-        one table until a move draws the numbers of tables.
-        """
+        """Seat all customers of an empty franchise, given runs as of `CellsStore.cell_runs`."""
+        # With more than two levels every dish of a restaurant has one table until a move draws the numbers.
         state = self.state
         state.access.change(self._enter, {"cell_runs": runs, "run_dish": dish, "run_count": count})
         if state.draws_tables:
@@ -529,7 +525,7 @@ class CustomersByCell(Customers):
 
     def recount(self, bank: Any, slots: AnyInts) -> None:
         """Recompute the statistics of all dishes in a bank, by cell."""
-        if isinstance(bank, ReadsCells):
+        if hasattr(bank, "read_cells"):
             bank.read_cells(self.state.seating)
         self.state.seating.count_into(bank, slots, self.state.known_dishes.cells())
 
@@ -558,10 +554,8 @@ class CustomersByCell(Customers):
 
 
 def customers_of(state: Any, root: str, kernel: str) -> Customers:
-    """How a new state keeps its customers: by cell, if store, root, kernel, data and measure allow it.
-
-    The measure's own class must define ``bank_of_cells``, because a subclass may use customers.
-    """
+    """How a new state keeps its customers: by cell, if store, root, kernel, data and measure allow it."""
+    # The measure's own class must define `bank_of_cells`: a subclass may use customers.
     by_cell = (
         state.store_type is CountsStore
         and root in ("weights", "fixed")

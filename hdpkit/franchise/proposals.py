@@ -62,10 +62,7 @@ class Proposal(Locked):
     def unseat(self, customer: int) -> None:
         """Unseat a data customer, and remove tables that become empty and a dish without customers.
 
-        Raises
-        ------
-        StateError
-            If the customer isn't seated, or is held.
+        Raises a StateError if the customer isn't seated, or is held.
         """
         state, customer = self._state, self._checked(customer, seated=True)
         self.access.change(self._unseat, customer, int(state._seating.dish_of(customer)))
@@ -84,9 +81,11 @@ class Proposal(Locked):
         """Seat an unseated data customer at a given table.
 
         Nothing is drawn. A table of the customer's restaurant has one customer more. With a table of a
-        restaurant above, a new table opens in each restaurant below that, and the highest of them sits at
-        the given one. Without a table, new tables open in all restaurants up to the root. A latent dish has
-        one table at the root, at which the last of them sits if the dish exists.
+        restaurant above, a new table opens in each restaurant below that, and the highest of them sits at the
+        given one. Without a table, new tables open in all restaurants up to the root. A latent dish has one
+        table at the root, at which the last of them sits if the dish exists. Returns the slot of the
+        customer's dish. Raises a StateError if the customer is seated, there is no such table on the way to
+        the root, it serves another dish, or there is no such dish or no unused one.
 
         Parameters
         ----------
@@ -96,17 +95,6 @@ class Proposal(Locked):
         dish : int, optional
             Slot of a dish for new tables. None: that of ``table``, otherwise a new dish; if dishes are
             observed, the customer's value.
-
-        Returns
-        -------
-        int
-            Slot of the customer's dish.
-
-        Raises
-        ------
-        StateError
-            If the customer is seated, there is no such table on the way to the root, it serves another dish,
-            or there is no such dish or no unused one.
         """
         state, customer = self._state, self._checked(customer, seated=False)
         if table is not None:
@@ -133,7 +121,9 @@ class Proposal(Locked):
     def move_units(self, units: Any, which: npt.ArrayLike, dish: int | None = None) -> int:
         """Change the dish of customers of the root, and of all customers below them.
 
-        The units remain valid, also after the change was taken back.
+        The units remain valid, also after the change was taken back. Returns the slot of the dish. Raises a
+        StateError if a customer below is held, a unit is a known component, units are out of date, or there
+        is no such dish or no unused one.
 
         Parameters
         ----------
@@ -143,17 +133,6 @@ class Proposal(Locked):
             Places in ``units``, at least one.
         dish : int, optional
             Slot of a dish; None: a new one.
-
-        Returns
-        -------
-        int
-            The slot of the dish.
-
-        Raises
-        ------
-        StateError
-            If a customer below is held, a unit is a known component, units are out of date, or there is no
-            such dish or no unused one.
         """
         state = self._state
         units, places = ARGUMENTS["free places"].check(state, units, which)
@@ -190,7 +169,8 @@ class Proposal(Locked):
     ) -> None:
         """Set the concentration or the discount of a declaration, or both.
 
-        The cost grows with the number of its restaurants and of their tables.
+        The cost grows with the number of its restaurants and of their tables. Raises a ParameterError if
+        there is no such declaration, or a value is outside 0 <= discount < 1, concentration > -discount.
 
         Parameters
         ----------
@@ -198,12 +178,6 @@ class Proposal(Locked):
             Name of the declaration.
         concentration, discount : float, or float array of shape (n,), optional
             The same for all its restaurants, or one each if they have separate values.
-
-        Raises
-        ------
-        ParameterError
-            If there is no such declaration, or a value is outside 0 <= discount < 1, concentration >
-            -discount.
         """
         given = {"concentration": concentration, "discount": discount}
         values = {key: value for key, value in given.items() if value is not None}
@@ -233,21 +207,15 @@ class Proposal(Locked):
     def set_part(self, name: str, frozen: Any) -> None:
         """Replace the values of a part of the state that was registered, or of the weights of the root.
 
+        Raises a ParameterError if there is no such part, or the base measure has it; a DataError if the part
+        doesn't accept the values; a StateError if it is integrated out.
+
         Parameters
         ----------
         name : str
             Its name in ``state.parts``.
         frozen : dict
             As its method ``freeze`` returns it.
-
-        Raises
-        ------
-        ParameterError
-            If there is no such part, or the base measure has it.
-        DataError
-            If the part doesn't accept the values.
-        StateError
-            If it is integrated out.
         """
         state = self._state
         choice(
@@ -292,10 +260,7 @@ class Proposal(Locked):
     def accept(self) -> None:
         """Keep the change. The rest of the block may change the state in any way.
 
-        Raises
-        ------
-        StateError
-            If a customer whom the proposal unseated is not seated again.
+        Raises a StateError if a customer whom the proposal unseated is not seated again.
         """
         if self._unseated:
             raise StateError(
@@ -398,7 +363,7 @@ def check_proposal(state: Any) -> None:
     if not isinstance(store, TakesBack):
         raise StateError(
             "store", type(store).__name__, "one that takes changes back",
-            "Define the methods of hdpkit.stores.TakesBack, or use store='explicit'.",
+            "Define the methods of hdpkit.stores.protocol.TakesBack, or use store='explicit'.",
         )  # fmt: skip
     if state.topology.kind in BY_STATE:
         raise StateError(
@@ -421,5 +386,5 @@ def check_proposal(state: Any) -> None:
     if not copied:
         raise StateError(
             "measure", type(measure).__name__, "one whose statistics can be copied",
-            "Leave at_power. A measure in C needs exact_statistics = True.",
+            "Work outside at_power(). A measure in C needs exact_statistics = True.",
         )  # fmt: skip

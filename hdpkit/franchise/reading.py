@@ -42,7 +42,6 @@ from hdpkit.stores import (
     FrozenSeating,
     FrozenSeats,
     FrozenSizes,
-    ReportsMemory,
     detail_of,
 )
 
@@ -121,10 +120,8 @@ def audit(state: State, parts: Parts) -> None:
 
 
 def _latent(state: State, of_customer: Int32s, root: dict[int, int], live: Int32s) -> None:
-    """Check that the root serves the live dishes, at one table each, and that statistics are correct.
-
-    A dish that `open_dish` has just made has no customers yet.
-    """
+    """Check that the root serves the live dishes, at one table each, and that statistics are correct."""
+    # A dish that `open_dish` has just made has no customers yet.
     expected = dict.fromkeys(
         (slot for slot in live.tolist() if slot in root or slot not in state._waiting), 1
     )
@@ -243,15 +240,8 @@ class Reading(Blocks):
     def sample(self) -> Sample:
         """The part of the current state that summaries of the posterior need.
 
-        Returns
-        -------
-        Sample
-            Counts, weights and hyperparameters. It doesn't change with the franchise.
-
-        Raises
-        ------
-        StateError
-            If dishes are observed.
+        It has counts, weights and hyperparameters, and doesn't change with the franchise. Raises a StateError
+        if dishes are observed.
         """
         self._warn_of_copies("the sample has no dishes")
         return sample_of(self)
@@ -303,17 +293,9 @@ class Reading(Blocks):
         """Restaurants of a declaration, by its number, with their customers and tables: three int64 arrays.
 
         A franchise over some shards of a corpus returns those of the complete corpus, numbered from 1
-        (`WholeCorpus.totals`).
+        (`WholeCorpus.totals`). Override tables are not among the customers of the root.
 
-        Parameters
-        ----------
-        number : int
-            Number of the declaration; the root's is 0.
-
-        Returns
-        -------
-        nodes, customers, tables : int64 arrays of one shape
-            Without override tables among the customers of the root.
+        ``number`` is the number of the declaration; the root's is 0.
         """
         corpus = self._whole_corpus_of(number)
         if corpus is not None:
@@ -327,17 +309,10 @@ class Reading(Blocks):
     def counted_totals_of(self, number: int) -> tuple[tuple[Int64s, Int64s], tuple[Int64s, Int64s]]:
         """Return how often each number of customers, and of tables, occurs among a declaration's restaurants.
 
-        A franchise over some shards of a corpus returns the numbers of the entire corpus.
+        A franchise over some shards of a corpus returns the numbers of the entire corpus. Returns, of
+        customers and of tables, the distinct numbers, ascending, and how many restaurants have each: int64.
 
-        Parameters
-        ----------
-        number : int
-            Number of the declaration; the root's is 0.
-
-        Returns
-        -------
-        customers, tables : (int64 array, int64 array)
-            Distinct numbers, ascending, and how many restaurants have each.
+        ``number`` is the number of the declaration; the root's is 0.
         """
         corpus = self._whole_corpus_of(number)
         if corpus is not None:
@@ -355,14 +330,9 @@ class Reading(Blocks):
     def size_counts(self, nodes: npt.ArrayLike) -> tuple[Int64s, Int64s]:
         """Sizes of the tables of some restaurants, ascending, and the number of tables of each size.
 
-        Parameters
-        ----------
-        nodes : array of int
-            Numbers of restaurants.
+        Returns two int64 arrays of one shape.
 
-        Returns
-        -------
-        sizes, counts : int64 arrays of one shape
+        ``nodes`` has numbers of restaurants.
         """
         given = number_array(nodes)
         n = self.topology.n_nodes
@@ -383,12 +353,8 @@ class Reading(Blocks):
         """Customers and tables of every restaurant in a dish, sorted: two int64 arrays of one shape.
 
         Dishes of a `Bursty` measure differ by restaurant: the customers of a dish in a restaurant sit at
-        tables, which are the observations of the dish.
-
-        Raises
-        ------
-        StateError
-            If dishes don't differ by restaurant.
+        tables, which are the observations of the dish. Raises a StateError if dishes don't differ by
+        restaurant.
         """
         self._check_in_dishes()
         return totals_in_dishes(self.bank)
@@ -396,15 +362,8 @@ class Reading(Blocks):
     def size_counts_in_dishes(self, source: ChoiceSource) -> tuple[Int64s, Int64s]:
         """Draw the sizes of the tables of restaurants in dishes, given the numbers of tables.
 
-        Returns
-        -------
-        sizes, counts : int64 arrays of one shape
-            Ascending, and the number of tables of each size.
-
-        Raises
-        ------
-        StateError
-            If dishes don't differ by restaurant.
+        Returns them ascending, and the number of tables of each size: two int64 arrays of one shape. Raises a
+        StateError if dishes don't differ by restaurant.
         """
         check_source(source)
         self._check_in_dishes()
@@ -461,13 +420,9 @@ class Reading(Blocks):
     def selected_terms(self) -> Floats:
         """Expected number of terms that each dish selects, given its data: float64, shape (K,).
 
-        Divided by V it is one minus the sparsity of the dish (Wang & Blei 2009). If selection proportions
-        are stored, it is conditional on them.
-
-        Raises
-        ------
-        StateError
-            If dishes of the base measure don't select terms.
+        Divided by V it is one minus the sparsity of the dish (Wang & Blei 2009). If selection proportions are
+        stored, it is conditional on them. Raises a StateError if dishes of the base measure don't select
+        terms.
         """
         measure = self.measure
         if not measure.supports("selected_terms"):
@@ -579,18 +534,14 @@ class Reading(Blocks):
     def memory_parts(self) -> dict[str, int]:
         """Bytes by purpose.
 
-        Returns
-        -------
-        dict
-            "customers" (dish or table of each), "restaurants", "entries" (dishes of restaurants) and "tables"
-            of the compiled stores, "seating" of any other; "ratios" (of Stirling numbers) over counts;
-            "drawn topics" (including arrays of threads) after sweeps over documents in parallel; "tree"
-            (restaurants of customers, parents), "hyperparameters" and "statistics" of the dishes (the
-            topic-term counts).
+        Keys: "customers" (dish or table of each), "restaurants", "entries" (dishes of restaurants) and
+        "tables" of the compiled stores, "seating" of any other; "ratios" (of Stirling numbers) over counts;
+        "drawn topics" (with arrays of threads) after sweeps over documents in parallel; "tree" (restaurants
+        of customers, parents), "hyperparameters" and "statistics" of the dishes (topic-term counts).
         """
         store = self.seating
-        reports = isinstance(store, ReportsMemory)
-        parts = store.memory_parts() if reports else {"seating": store.memory_bytes()}
+        by_purpose = hasattr(store, "memory_parts")
+        parts = store.memory_parts() if by_purpose else {"seating": store.memory_bytes()}
         if ratios := self._walk_bytes():
             parts = {**parts, "ratios": ratios}
         if topics := sum(one.memory_bytes() for one in self.workspaces.values()):
@@ -618,10 +569,7 @@ class Reading(Blocks):
     def draw_proportions(self, source: ChoiceSource) -> None:
         """Draw the proportions of every group given its dishes and root weights, for `drawn_proportions`.
 
-        Raises
-        ------
-        StateError
-            If the weights of the root are integrated out.
+        Raises a StateError if the weights of the root are integrated out.
         """
         if self.root._kind() not in ("weights", "fixed"):
             raise StateError(
@@ -648,12 +596,8 @@ class Reading(Blocks):
     def drawn_topics(self) -> list[Any]:
         """Drawn parameters of the dishes, one per dish, as returned by `BaseMeasure.draw_parameters`.
 
-        Topics of words are distributions over terms, shape (V,).
-
-        Raises
-        ------
-        StateError
-            If they were not drawn since the last change of the state.
+        Topics of words are distributions over terms, shape (V,). Raises a StateError if they were not drawn
+        since the last change of the state.
         """
         stream = self._stream("topics", "moves.DrawTopics()")
         slots = self.slots.occupied_slots()
@@ -664,14 +608,10 @@ class Reading(Blocks):
         """Drawn proportions of the groups, shape (groups, K + 1), that of new dishes last.
 
         Groups are the restaurants below the root, in order (in a hidden Markov model the start row and the
-        rows of the dishes, with kappa for the own dish); each is Dirichlet(n_jk + alpha_j psi_k, ...,
-        alpha_j psi_u) given its customers and psi, the proportions of the restaurant above. Those of the root
-        are its weights. With discounts they are drawn as by `Sample.draw_group_weights`.
-
-        Raises
-        ------
-        StateError
-            If they were not drawn since the last change of the state.
+        rows of the dishes, with kappa for the own dish); each is Dirichlet(n_jk + alpha_j psi_k, ..., alpha_j
+        psi_u) given its customers and psi, the proportions of the restaurant above. Those of the root are its
+        weights. With discounts they are drawn as by `Sample.draw_group_weights`. Raises a StateError if they
+        were not drawn since the last change of the state.
         """
         stream = self._stream("proportions", "moves.DrawProportions()")
         slots = self.slots.occupied_slots()

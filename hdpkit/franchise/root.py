@@ -37,10 +37,8 @@ from hdpkit.steps._walk import WeightTable
 
 
 def log_dishes(k: int, n_dishes: int, n_customers: int) -> float:
-    """Log probability of the partition of the root's customers by dish: K (K-1) ... (K-n+1) / K^m.
-
-    m customers of the root have n of the K dishes of the model.
-    """
+    """Log probability of the partition of the root's customers by dish: K (K-1) ... (K-n+1) / K^m."""
+    # m customers of the root have n of the K dishes of the model.
     return math.fsum(log((k - i) / k) for i in range(n_dishes)) - (n_customers - n_dishes) * log(k)
 
 
@@ -108,13 +106,11 @@ class FixedTable(Attached, Part):
 
 
 class Weights(TablePart):
-    """Weights (beta_1, ..., beta_K, beta_u) of the dishes and of all new dishes; their sum is 1.
+    """Weights (beta_1, ..., beta_K, beta_u) of the dishes and of all new dishes; their sum is 1."""
 
-    Given the seating they are Dirichlet(m_1 - d_0, ..., m_K - d_0, theta_0 + K d_0), where m_k customers of
-    the root eat dish k (Teh et al. 2006, section 5.2; discounts: Pitman 1996). A new dish takes the share nu
-    ~ Beta(1 - d_0, theta_0 + K d_0) of the remainder, where K includes the new dish; the weight of a dish
-    that dies returns to the remainder.
-    """
+    # Dirichlet(m_1 - d_0, ..., m_K - d_0, theta_0 + K d_0) given the m_k customers of the root with dish k
+    # (Teh et al. 2006, section 5.2; discounts: Pitman 1996). A new dish takes the share nu ~ Beta(1 - d_0,
+    # theta_0 + K d_0) of the remainder, K with the new dish; a dish that dies returns its weight.
 
     name = ROOT_WEIGHTS
 
@@ -170,12 +166,9 @@ class Weights(TablePart):
         self.table.put(slots, source.dirichlet(shapes))
 
     def broken(self, least: float, source: ChoiceSource) -> tuple[Floats, float]:
-        """Break the remainder into weights of dishes without customers, until less than ``least`` is left.
-
-        Given the seating the remainder is divided by stick breaking as in a Dirichlet process (Sethuraman
-        1994): each dish takes the share nu ~ Beta(1, theta_0) of the rest. Returns the weights, and the
-        remainder.
-        """
+        """Break the remainder into weights of dishes without customers, until less than ``least`` is left."""
+        # As in a Dirichlet process (Sethuraman 1994) each dish takes the share nu ~ Beta(1, theta_0) of the
+        # rest.
         theta, d = self._numbers()
         if d != 0.0:
             raise StateError(
@@ -298,10 +291,7 @@ def check_root(root: Any, restaurant: Restaurant) -> None:
 
 
 class Root(Attached, Locked):
-    """The distribution of the root's children: a restaurant of latent dishes or of atoms, or weights.
-
-    Obtained as `Franchise.root`.
-    """
+    """The distribution of the root's children: a restaurant of latent dishes or of atoms, or weights."""
 
     def __init__(self, state: Any, parts: Parts, declared: str | FixedWeights) -> None:
         super().__init__(state)
@@ -354,13 +344,10 @@ class Root(Attached, Locked):
 
     @unguarded
     def integrated(self, source: ChoiceSource) -> Block:
-        """Integrate out the weights of the root within a block, and draw them again at its end.
-
-        Within the block the root is a Chinese restaurant. A move that leaves the posterior of seating and
-        hyperparameters invariant, followed by a draw of the weights given both, leaves the joint posterior
-        invariant. If the root has no weights, or fixed ones, the block does nothing; nested blocks have no
-        additional effect.
-        """
+        """Integrate out the weights of the root within a block, and draw them again at its end."""
+        # Followed by a draw of the weights, a move that leaves the posterior without them invariant leaves
+        # the joint posterior invariant. Without weights, with fixed ones, and nested, the block does
+        # nothing.
         instance("source", source, ChoiceSource, "a choice source", remedy="Moves are given one.")
         self._outside()
         return Block(self.access, lambda: self.state.access.change(self._integrate, source), self._parts.draw)
@@ -378,10 +365,8 @@ class Root(Attached, Locked):
         return ROOTS[kind].kept(self.state.bank, self._weights)
 
     def _log_of_dishes(self, store: Any) -> float:
-        """Term of log p(seating) for the root: without it, all its customers sit in a restaurant.
-
-        Override tables are not among the customers who have dishes of the root.
-        """
+        """Term of log p(seating) for the root: without it, all its customers sit in a restaurant."""
+        # Override tables are not among the customers who have dishes of the root.
         dishes = store.node_dishes(0)
         overrides = self.state.topology.overrides(dishes)
         if not isinstance(self.declared, FixedWeights) and not overrides.any():

@@ -35,10 +35,9 @@ def rows_at_once(n_terms: int) -> int:
 
 @attrs.frozen(eq=False)
 class TermMeans:
-    """Posterior mean topics as functions of counts.
+    """Posterior mean topics as functions of counts."""
 
-    Term v of dish k has mean (n_kv + smoothing) inside_k if n_kv > 0, and smoothing outside_k otherwise.
-    """
+    # Term v of dish k has mean (n_kv + smoothing) inside_k if n_kv > 0, and smoothing outside_k otherwise.
 
     smoothing: Floats  # shape (), (n_terms,) or (K, 1): Dirichlet parameter
     # inside and outside: shape (K,): they are equal unless topics select terms
@@ -90,11 +89,10 @@ def _as_tuple(values: Iterable[Any]) -> tuple[Any, ...]:
 
 @attrs.frozen(eq=False)
 class TopicLaw:
-    """The posterior of one topic given a sample: a Dirichlet distribution over the terms that it selects.
+    """The posterior of one topic given a sample: a Dirichlet distribution over the terms that it selects."""
 
-    If topics select terms (Wang & Blei 2009), those that have customers are selected, and the number of
-    others is random; which others are is uniform given their number.
-    """
+    # If topics select terms (Wang & Blei 2009), those that have customers are selected, and the number of
+    # others is random; which others are is uniform given their number.
 
     # shape (n,): terms that have customers; all terms if ``parameters`` differ among those that have
     # none
@@ -120,11 +118,9 @@ class TopicLaw:
         return own if np.isinf(self.total) else dirichlet(own[None, :], source.generator)[0]
 
     def draw_each(self, terms: Int64s, n: int, source: ChoiceSource) -> Floats:
-        """Draw the probability of each of some terms ``n`` times from its own distribution.
-
-        It is a beta distribution, given the number of selected terms. Terms with equal parameters have equal
-        draws, so these are good for intervals of single terms, and for nothing that depends on several terms.
-        """
+        """Draw the probability of each of some terms ``n`` times from its own distribution."""
+        # Terms with equal parameters have equal draws: good for intervals of single terms, and for nothing
+        # that depends on several.
         _check_source(source)
         terms = whole_numbers("terms", terms, 0, self.n_terms - 1, remedy="Numbers of terms, ascending.")
         n = whole_number("n", n)
@@ -221,13 +217,10 @@ _MOST_PARTS = 1000.0
 
 
 def _pitman_yor(theta: Floats, d: Floats, base: Floats, generator: np.random.Generator) -> Floats:
-    """Shares of the parts of a partition in one draw of PY(theta, d) for each row of their base weights.
-
-    Without a discount this is a Dirichlet process. Otherwise the shares are those of the increments of a
-    generalised gamma subordinator over times S base, S ~ Gamma(theta / d) (Pitman & Yor 1997, proposition
-    21). If theta / d is large this takes many draws, and a Dirichlet distribution with the same mean and
-    variances, P (1 - P) (1 - d) / (theta + 1), is used.
-    """
+    """Shares of the parts of a partition in one draw of PY(theta, d) for each row of their base weights."""
+    # The shares are those of the increments of a generalised gamma subordinator over times S base, S ~
+    # Gamma(theta / d) (Pitman & Yor 1997, proposition 21). If theta / d is large this takes many draws: a
+    # Dirichlet distribution with the same mean and variances, P (1 - P) (1 - d) / (theta + 1), is used.
     few = (d > 0.0) & (theta <= _MOST_PARTS * d)
     drawn = dirichlet(np.where(few, 1.0, (theta + d) / (1.0 - d))[:, None] * base, generator)
     if not few.any():
@@ -255,10 +248,8 @@ def _pitman_yor(theta: Floats, d: Floats, base: Floats, generator: np.random.Gen
 
 
 def _tempered(mass: Floats, d: Floats, generator: np.random.Generator) -> Floats:
-    """Draws with Laplace transforms exp(-mass ((1 + s)**d - 1)), for masses up to about 1.
-
-    A stable draw (Kanter 1975) is accepted with probability exp(-its size).
-    """
+    """Draws with Laplace transforms exp(-mass ((1 + s)**d - 1)), for masses up to about 1."""
+    # A stable draw (Kanter 1975) is accepted with probability exp(-its size).
     found, todo = np.zeros(len(mass)), np.flatnonzero(mass > 0.0)
     while len(todo):
         own = d[todo]
@@ -395,10 +386,7 @@ class Sample:
     def topics(self) -> Floats:
         """Posterior mean of each topic given its counts: float64, shape (K, n_terms); rows sum to one.
 
-        Raises
-        ------
-        StateError
-            If the data are not terms.
+        Raises a StateError if the data are not terms.
         """
         return self.topics_of(np.arange(self.n_dishes))
 
@@ -430,20 +418,8 @@ class Sample:
     def topic_law(self, dish: int) -> TopicLaw | None:
         """The posterior distribution of the topic of a dish given its counts.
 
-        Parameters
-        ----------
-        dish : int
-            0 to K - 1.
-
-        Returns
-        -------
-        TopicLaw or None
-            None if the data are not terms, or if the sample has only the means of its topics.
-
-        Raises
-        ------
-        ParameterError
-            If there is no such dish.
+        None if the data are not terms, or if the sample has only the means of its topics. Raises a
+        ParameterError if there is no such dish.
         """
         whole_number("dish", dish, 0, self.n_dishes - 1, remedy="See Sample.n_dishes.")
         if self.counts is None:
@@ -456,21 +432,10 @@ class Sample:
         Under a Dirichlet prior the topics are Dirichlet(n_kv + eta_v). If topics select terms (Wang & Blei
         2009), the number of selected terms is drawn first, then which, and the topic is Dirichlet over them;
         other terms are 0. A frozen component is always the same. `moves.DrawTopics` draws from the same law.
+        Returns a float64 array, shape (K, n_terms); rows sum to one. Raises a StateError if the data are not
+        terms, or the sample has only the means of its topics.
 
-        Parameters
-        ----------
-        rng : int, SeedSequence, Generator or None
-            The same seed gives the same draw.
-
-        Returns
-        -------
-        float64 array, shape (K, n_terms)
-            Rows sum to one.
-
-        Raises
-        ------
-        StateError
-            If the data are not terms, or the sample has only the means of its topics.
+        The same seed gives the same draw.
         """
         laws = [self.topic_law(k) for k in range(self.n_dishes)]
         if self.counts is None or any(law is None for law in laws):
@@ -490,10 +455,7 @@ class Sample:
         are (n_jk + alpha P_k) / (n_j + alpha); a restaurant with a discount d and T_j tables has (n_jk - d
         t_jk + (theta + d T_j) P_k) / (n_j + theta) (Teh 2006, equation 4), from the root down.
 
-        Parameters
-        ----------
-        groups : slice, optional
-            Which ones, by number; all by default.
+        ``groups`` is a slice of their numbers; all by default.
         """
         rows = self.root_weights[None, :]
         for level in self.levels[:-1]:
@@ -512,6 +474,7 @@ class Sample:
         divided among all dishes by a Pitman-Yor process with concentration theta + d T_j over P (Pitman 1996,
         corollary 20), drawn by its subordinator (Pitman & Yor 1997, proposition 21). If (theta + d T_j) / d
         is above 1,000 this process is replaced by a Dirichlet distribution with the same mean and variances.
+        Returns a float64 array, shape (n_groups, K + 1): the last column is for a new dish, rows sum to one.
 
         Parameters
         ----------
@@ -519,11 +482,6 @@ class Sample:
             The same seed gives the same draw.
         groups : slice, optional
             Which ones, by number; all by default.
-
-        Returns
-        -------
-        float64 array, shape (n_groups, K + 1)
-            The last column is for a new dish; rows sum to one.
         """
         generator = as_source(rng, Purpose.OTHER).generator
         chosen = self._chosen(groups)
@@ -540,11 +498,7 @@ class Sample:
         """Posterior mean transition probabilities of a hidden Markov model: float64, shape (K, K + 1).
 
         As `Franchise.transitions`: row j is that of dish j, the last column a dish without customers yet.
-
-        Raises
-        ------
-        StateError
-            If the model isn't one of `hk.PreviousDish`.
+        Raises a StateError if the model isn't one of `hk.PreviousDish`.
         """
         return self.group_weights(self._rows("transitions"))
 
@@ -557,21 +511,11 @@ class Sample:
     def draw_transitions(self, rng: ChoiceSource | Seed = None) -> Floats:
         """Draw all rows of transition probabilities from their posterior given the state.
 
-        Parameters
-        ----------
-        rng : int, SeedSequence, Generator or None
-            The same seed gives the same draw.
+        Returns a float64 array, shape (K + 1, K + 1): the rows of dishes 0 to K - 1 and, last, the start row.
+        `transitions` and `start` are the means of these draws. Rows sum to one. Raises a StateError if the
+        model isn't one of `hk.PreviousDish`.
 
-        Returns
-        -------
-        float64 array, shape (K + 1, K + 1)
-            The rows of dishes 0 to K - 1 and, last, the start row. `transitions` and `start` are the means of
-            these draws. Rows sum to one.
-
-        Raises
-        ------
-        StateError
-            If the model isn't one of `hk.PreviousDish`.
+        The same seed gives the same draw.
         """
         rows = self._rows("transitions")
         drawn = self.draw_group_weights(rng)
@@ -870,11 +814,8 @@ _LAYOUT = ("posterior_mean", "posterior_means")
 
 
 def _drawn(state: Any, slots: npt.NDArray[np.int32], means: npt.NDArray[Any]) -> Floats | None:
-    """Draws of the parameters of the dishes given their data, shape (K, n, ...).
-
-    None if the measure has no draws, or none with the layout of the means. A sample of one sweep and chain
-    always has the same draws, and the streams of the chain aren't used.
-    """
+    """Draws of the parameters of the dishes given their data, shape (K, n, ...)."""
+    # A sample of one sweep and chain always has the same draws; the streams of the chain aren't used.
     measure, shape = state.measure, means.shape[1:]
     single, several = (_defined(measure, name) for name in ("draw_parameters", "draw_arrays"))
     # A subclass may have means in another layout than the draws of its base.

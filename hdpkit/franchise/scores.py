@@ -10,14 +10,13 @@ import numpy.typing as npt
 from hdpkit.arrays import Int64s
 from hdpkit.numerics import add_up, lgamma, log
 from hdpkit.random import ChoiceSource
-from hdpkit.stores import CountsDishes, CountsInBulk, CountsSizes, ScoresSeating, TotalsInBulk
 from hdpkit.stores._labelled_seating import draw_sizes
 from hdpkit.stores._seating import Seating
 
 
 def columns_of(store: Any, n_nodes: int) -> Any:
     """Restaurant, dish, customers and tables: four int32 arrays, sorted by restaurant and dish."""
-    if isinstance(store, CountsInBulk):
+    if hasattr(store, "counts"):
         return store.counts()
     rows = [
         (node, dish, store.customers(node, dish), store.tables(node, dish))
@@ -30,11 +29,8 @@ def columns_of(store: Any, n_nodes: int) -> Any:
 def log_seating(
     store: Any, concentration: npt.NDArray[np.float64], discount: npt.NDArray[np.float64]
 ) -> float:
-    """Log probability of the labelled seating of all restaurants including the root, in nats.
-
-    It depends only on table sizes, so it is the same for all stores.
-    """
-    if isinstance(store, ScoresSeating):
+    """Log probability of the labelled seating of all restaurants including the root, in nats."""
+    if hasattr(store, "log_seating"):
         return float(store.log_seating(concentration, discount))
     total = 0.0
     for node in range(len(concentration)):
@@ -56,7 +52,7 @@ def log_seating_of_restaurant(sizes: npt.NDArray[Any], theta: float, d: float) -
 
 def size_counts(store: Any, nodes: Int64s) -> tuple[Int64s, Int64s]:
     """Sizes of the tables of these restaurants, ascending, and the number of tables of each size."""
-    if isinstance(store, CountsSizes):
+    if hasattr(store, "size_counts"):
         sizes, counts = store.size_counts(nodes)
         return sizes, counts
     found = [store.table_sizes(node, dish) for node in nodes.tolist() for dish in store.node_dishes(node)]
@@ -66,7 +62,7 @@ def size_counts(store: Any, nodes: Int64s) -> tuple[Int64s, Int64s]:
 
 def totals(store: Any, n_nodes: int) -> tuple[Int64s, Int64s]:
     """Customers and tables of every restaurant by number: two int64 arrays, shape (n_nodes,)."""
-    if isinstance(store, TotalsInBulk):
+    if hasattr(store, "totals"):
         customers, tables = store.totals()
         return customers, tables
     return (
@@ -111,12 +107,8 @@ part have the same model.
 
 
 def log_joint_of_counts(franchise: Any) -> float:
-    """log p(dishes, numbers of tables, data | hyperparameters) + log priors of those that have one, in nats.
-
-    The numbers of tables are those of each restaurant and dish. Seats are summed out, and so are the weights
-    of the root if they are part of the state. Parts of the base measure are included. If dishes are observed,
-    every store keeps the sizes of tables, and the result is the log joint of the seating.
-    """
+    """log p(dishes, numbers of tables, data | hyperparameters) + log priors, in nats."""
+    # Seats and weights of the root are summed out. If dishes are observed: the log joint of the seating.
     with franchise.lock():
         total: float = _log_joint_of_counts(franchise)
     return total
@@ -151,7 +143,7 @@ def dish_sizes(franchise: Any) -> Int64s:
 
 def data_sizes(store: Any, n_nodes: int) -> Int64s:
     """Data customers of each dish that has any, from a store; int64."""
-    if isinstance(store, CountsDishes):
+    if hasattr(store, "dish_sizes"):
         sizes: Int64s = store.dish_sizes()
         return sizes
     node, dish, customers, tables = columns_of(store, n_nodes)

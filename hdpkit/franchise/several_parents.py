@@ -56,7 +56,8 @@ class MixtureOf(Several):
     """A base of several parents: each table of a restaurant is a customer of one of them.
 
     G_r ~ PY(d, theta, w_1 G_1 + ... + w_m G_m). A table that opens chooses parent j with probability w_j
-    (Wood & Teh 2009). All restaurants of a declaration share the weights.
+    (Wood & Teh 2009). All restaurants of a declaration share the weights. Raises a ParameterError if there
+    are fewer than two restaurants, one twice, or weights don't fit them.
 
     Parameters
     ----------
@@ -65,11 +66,6 @@ class MixtureOf(Several):
     weights : Dirichlet or sequence of float
         A prior, from which `hdpkit.moves.ParentWeights` resamples them, starting at its mean; or fixed
         positive numbers with a sum of one.
-
-    Raises
-    ------
-    ParameterError
-        If there are fewer than two restaurants, one twice, or weights don't fit them.
     """
 
     def __init__(self, *restaurants: Restaurant, weights: Any = None) -> None:
@@ -118,17 +114,15 @@ class MixtureOf(Several):
 class OneOf(Several):
     """A base that depends on a label of the data: restaurant r lies below the parent of its customers' value.
 
+    Raises a ParameterError if the label is no string, or ``restaurants`` is no mapping to different
+    Restaurants.
+
     Parameters
     ----------
     label : str
         A label of the data, which all customers of a restaurant share.
     restaurants : mapping
         The parent for each value of the label.
-
-    Raises
-    ------
-    ParameterError
-        If the label is no string, or ``restaurants`` is no mapping to different Restaurants.
     """
 
     def __init__(self, label: str, restaurants: Mapping[Any, Restaurant]) -> None:
@@ -160,13 +154,7 @@ class OneOf(Several):
 
 
 class ParentWeights(Part):
-    """The weights of the parents, by declaration: a part of the state.
-
-    Attributes
-    ----------
-    arms : float64 array, shape (n_nodes,)
-        Weight of the parent of each node of a store, which walks share; 1 for a restaurant with one parent.
-    """
+    """The weights of the parents, by declaration: a part of the state."""
 
     name = WEIGHTS
     enumerable = True
@@ -249,12 +237,10 @@ class ParentWeights(Part):
 
 
 class GraphTopology(FixedHomes):
-    """Restaurants by number, as `Topology`, of which some have several parents.
+    """Restaurants by number, as `Topology`, of which some have several parents."""
 
-    Restaurants come first, parents before their children. The node of a store with the number of a restaurant
-    is its arm to its first parent; the arms to further parents come after all restaurants, those of one
-    restaurant together.
-    """
+    # Restaurants come first, parents before children. The node of a store with a restaurant's number is its
+    # arm to its first parent; arms to further parents come after all restaurants, those of one together.
 
     kind = "graph"
     reference_walks = (GraphReferenceWalk, GraphCountsReferenceWalk)
@@ -368,11 +354,9 @@ class GraphTopology(FixedHomes):
         return self.weights.arms.copy()
 
     def log_seating(self, store: Any, concentration: Floats, discount: Floats) -> float:
-        """Log of the weights of the tables' choices, and what restaurants differ from their arms.
-
-        The store takes each arm as a restaurant: the factors of T tables and n customers of each arm are
-        replaced by those of the sums over arms.
-        """
+        """Log of the weights of the tables' choices, and what restaurants differ from their arms."""
+        # The store takes each arm as a restaurant: the factors of T tables and n customers of each arm are
+        # replaced by those of the sums over arms.
         customers, tables = totals(store, len(self.parent))
         several = np.flatnonzero(np.diff(self.begin_of_arms))
         arms = np.flatnonzero(np.isin(self.lead, several))
@@ -437,11 +421,9 @@ def _log_of_tables(n: Int64s, tables: Int64s, theta: Floats, d: Floats) -> float
 
 
 def graph_topology(declarations: Sequence[Restaurant], data: GroupedData, known: int) -> GraphTopology:
-    """Create the restaurants of declarations of which some have several bases.
-
-    A customer without the label of a declaration belongs to the restaurant where it would be without this
-    declaration: to that of its base, or to the one of several bases' that lies below those of all others.
-    """
+    """Create the restaurants of declarations of which some have several bases."""
+    # A customer without the label belongs to the restaurant where it would be without this declaration:
+    # that of its base, or the one of several bases' that lies below those of all others.
     n = len(data)
     at: dict[int, Int32s] = {}  # by declaration's identity: the restaurant of each customer
     lower: list[set[int]] = []  # by restaurant: itself and all above it

@@ -235,10 +235,9 @@ class _State(Start):
 
 
 class _Plain(Start):
-    """The dishes of a short chain over topics that don't differ by restaurant.
+    """The dishes of a short chain over topics that don't differ by restaurant."""
 
-    Chains of topics that differ had a higher log joint after this start than after others.
-    """
+    # Chains of topics that differ had a higher log joint after this start than after others.
 
     _by_chance = False
 
@@ -311,10 +310,8 @@ def serves_term_clusters(franchise: Any) -> bool:
 
 
 def prefers_term_clusters(franchise: Any) -> bool:
-    """Whether this start is the default: for mixtures by group with enough data to compare terms.
-
-    Sparse models keep too many of the topics with which they start (benchmarks/results/starts.md).
-    """
+    """Whether this start is the default: for mixtures by group with enough data to compare terms."""
+    # Sparse models keep too many of the topics with which they start (benchmarks/results/starts.md).
     return (
         serves_term_clusters(franchise)
         and not isinstance(_measure_of_topics(franchise), SparseDirichletMultinomial)

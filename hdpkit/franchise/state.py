@@ -25,7 +25,7 @@ from hdpkit.franchise.declarations import (
 )
 from hdpkit.franchise.guard import Locked, changes, unguarded
 from hdpkit.franchise.hyperparameters import Hyperparameters
-from hdpkit.franchise.known import Known, KnownValues, known_of
+from hdpkit.franchise.known import Known, KnownDishes, KnownValues
 from hdpkit.franchise.population import Parts, bank_for, customers_of, dish_kind_of
 from hdpkit.franchise.root import Root, check_root
 from hdpkit.franchise.state_topology import Tree, build_topology
@@ -50,7 +50,6 @@ from hdpkit.steps.step import (
 )
 from hdpkit.steps.sweeps import reseat
 from hdpkit.stores import (
-    Compacts,
     Detail,
     ExplicitReference,
     ExplicitStore,
@@ -136,8 +135,9 @@ class State(Locked):
             )
         if not isinstance(data, GroupedData):
             raise ParameterError(
-                "data", data, "a Corpus or Groups", "For instance hk.Corpus.from_documents(...)."
-            )
+                "data", data, "a Corpus, Groups, Sequences or NGrams",
+                "For instance hk.Corpus.from_documents(documents), or hk.Groups.from_labels(values).",
+            )  # fmt: skip
         choice("kernel", kernel, KERNELS, remedy="Leave it out for the fastest.")
         check_root(root, restaurant)
         if measure is not None:
@@ -155,7 +155,7 @@ class State(Locked):
                 "The base measure for words is hk.DirichletMultinomial; pass numbers as hk.Groups.",
             )  # fmt: skip
         self.measure: BaseMeasure = measure_of(declared, "for_data", declared.for_data(data))
-        self.known_dishes = known_of(known, self.measure, data)
+        self.known_dishes = KnownDishes(known, self.measure, data)
         self.topology: Tree = build_topology(self.declarations, data, self.known_dishes.n)
         self.store_type: Any = _store_class(store)
         check_counts_store(self.store_type, kind_of_root(root), self.declarations, declared.atomic)
@@ -210,10 +210,8 @@ class State(Locked):
     # ------------------------------------------------------------------ who may use it
 
     def _outside(self, aside: bool = False) -> None:
-        """Raise an error inside a step: methods of measures and parts can't use the franchise.
-
-        Within a proposal only what is ``aside`` of the state may change by other ways.
-        """
+        """Raise an error inside a step: methods of measures and parts can't use the franchise."""
+        # Within a proposal only what is `aside` of the state may change by other ways.
         if self._step is not None and self.access.held and not self.access.closed:
             raise BusyError(
                 "franchise", f"inside the step {self._step.name!r}", "used by one step at a time",
@@ -346,11 +344,7 @@ class State(Locked):
         source: ChoiceSource | None = None,
         discount: Any = None,
     ) -> dict[str, Any]:
-        """Return a frozen seating in the form of a store with this detail.
-
-        For a form with more detail a source is needed: the missing detail is drawn, given the discounts of
-        the restaurants.
-        """
+        """Return a frozen seating in the form of a store with this detail."""
         topology, frozen = self.topology, FrozenSeating.of(seating)
         if detail <= frozen.DETAIL:
             return frozen.to(detail, topology).arrays()
@@ -453,17 +447,10 @@ class State(Locked):
         With L this probability, parameters of dishes integrated out, a step that leaves the posterior p(z)
         L(z) invariant leaves p(z) L(z) ** power invariant within the block: use it for proposals. The state
         is not copied. Steps run on kernels for a measure at a power (`BaseMeasure.tempered`). In nested
-        blocks the powers are multiplied.
+        blocks the powers are multiplied. Raises a StateError if the measure has no powers, or dishes keep
+        parameters in the state.
 
-        Parameters
-        ----------
-        power : float
-            Above 0, up to 1.
-
-        Raises
-        ------
-        StateError
-            If the measure has no powers, or dishes keep parameters in the state.
+        ``power`` is above 0, up to 1.
         """
         check_power(self, None, power)
         return Block(self.access, lambda: self.access.change(self._raise_to, power), self._lower)
@@ -558,16 +545,13 @@ class State(Locked):
     def register(self, name: str, component: Part) -> None:
         """Add a part to the state; it is notified of every dish that is born, dies or is relabelled.
 
+        Raises a ParameterError if the name is taken.
+
         Parameters
         ----------
         name : str
             Its name in saved states; its numbers in the trace are named "<name>/<key>".
         component : Part
-
-        Raises
-        ------
-        ParameterError
-            If the name is taken.
         """
         self.parts.register(name, component)
 
@@ -581,10 +565,7 @@ class State(Locked):
         ids: Any = None,
         births: int = 0,
     ) -> None:
-        """Make slots, parts and statistics, which may depend on these, fit a replaced seating.
-
-        Parts are thawed, or drawn if they are not among ``parts``; None leaves them.
-        """
+        """Make slots, parts and statistics, which may depend on these, fit a replaced seating."""
         self.n_changes += 1
         self._waiting.clear()
         self.slots.attach(self.bank)
@@ -612,12 +593,8 @@ class State(Locked):
     def settle(self) -> None:
         """Remove free slots, release memory and recompute rounded statistics. Between sweeps only.
 
-        The state is then exactly what `freeze` returns. The order of dishes doesn't change.
-
-        Raises
-        ------
-        StateError
-            If a dish has no customers: a move opened it and seated nobody.
+        The state is then exactly what `freeze` returns. The order of dishes doesn't change. Raises a
+        StateError if a dish has no customers: a move opened it and seated nobody.
         """
         self.access.change(self._settle)
 
@@ -629,7 +606,7 @@ class State(Locked):
             self._seating.relabel_dishes(mapping)
             self.bank.relabelled(mapping)
             self.slots.relabel(mapping)
-        if isinstance(self.store, Compacts) and max(self.topology.n_customers, self.topology.n_nodes) >= _FEW:
+        if hasattr(self.store, "compact") and max(self.topology.n_customers, self.topology.n_nodes) >= _FEW:
             self.store.compact()
         if not self.measure.exact_statistics:
             recount(self)

@@ -224,13 +224,7 @@ class HomeState:
         self._n_fixed = n_fixed
 
     def dish_of(self, customer: int) -> int:
-        """Slot of the dish of a data customer.
-
-        Raises
-        ------
-        StateError
-            If the customer is not seated.
-        """
+        """Slot of the dish of a data customer. Raises a StateError if the customer is not seated."""
         number = whole_number("customer", customer, remedy="The number of a data customer.")
         dish = int(self._eaten.dish_of(number))
         if dish == -1:
@@ -243,25 +237,16 @@ class HomeState:
     def row(self, dish: int) -> int:
         """Number of the restaurant of a dish.
 
-        Parameters
-        ----------
-        dish : int
-            What `dish_of` returned.
+        ``dish`` is what `dish_of` returned.
         """
         return self._first + self._n_fixed + self._rows.row(dish)
 
     def fixed(self, number: int) -> int:
         """Number of a restaurant that belongs to no dish.
 
-        Parameters
-        ----------
-        number : int
-            From 0 to ``n_fixed`` - 1.
+        Raises a StateError if there is no such restaurant.
 
-        Raises
-        ------
-        StateError
-            If there is no such restaurant.
+        ``number`` is from 0 to ``n_fixed`` - 1.
         """
         number = whole_number("number", number, -LARGEST, remedy="Return state.fixed(j), from 0.")
         if not 0 <= number < self._n_fixed:
@@ -311,13 +296,7 @@ class StateHomes(abc.ABC):
     start_concentration: Any = None
 
     def for_data(self, data: Any) -> StateHomes:
-        """Return the rule for these data; by default the rule itself.
-
-        Parameters
-        ----------
-        data : GroupedData
-            Data of the franchise.
-        """
+        """Return the rule for these data; by default the rule itself."""
         return self
 
     @abc.abstractmethod
@@ -395,13 +374,7 @@ class PreviousDish(StateHomes):
         instance("name", value, str, "a non-empty string", remedy="Leave it out.")
 
     def for_data(self, data: Any) -> PreviousDish:
-        """Return the rule for these sequences.
-
-        Parameters
-        ----------
-        data : Sequences
-            Data of the franchise.
-        """
+        """Return the rule for these sequences."""
         if not isinstance(data, Sequences):
             raise DeclarationError(
                 "data", data, "hk.Sequences, where each is hk.PreviousDish",

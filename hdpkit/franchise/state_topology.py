@@ -49,14 +49,12 @@ STATES = 30  # of a hidden Markov model at the start: chains leave too many stat
 
 
 class StateTopology(Restaurants):
-    """Restaurants by number, as `Topology`, of which customers' homes depend on the dishes of others.
+    """Restaurants by number, as `Topology`, of which customers' homes depend on the dishes of others."""
 
-    The root comes first, then a restaurant for each declaration above the rule for homes, then its rows:
-    those that belong to no dish, and one for each of as many dishes as there are customers, up to
-    `MOST_ROWS`; to open more dishes is an error. Declarations below the rule are labels: each label has a
-    copy of all rows, whose parents are the rows of the label above it, or the rows themselves. ``below`` is
-    the tree of these labels alone, under a root in place of a row.
-    """
+    # The root comes first, then a restaurant for each declaration above the rule for homes, then its rows:
+    # those of no dish, and one for each of as many dishes as there are customers, up to `MOST_ROWS`.
+    # Declarations below the rule are labels: each label has a copy of all rows, whose parents are the rows
+    # of the label above it, or the rows themselves; `below` is the tree of these labels alone.
 
     kind = "by state"
     kappa: float = 0.0
@@ -162,11 +160,9 @@ class StateTopology(Restaurants):
         return {self.rows.name: self.rows}
 
     def placed(self, eaten: Eaten, slots: Int32s | None = None, components: Any = None) -> Topology:
-        """The tree with fixed homes if customers have these dishes; those who are not seated are at the root.
-
-        ``slots`` and ``components`` are the occupied slots and the parts of a frozen state; by default the
-        current restaurants of dishes are used.
-        """
+        """The tree with fixed homes if customers have these dishes; those not seated are at the root."""
+        # `slots` and `components` are those of a frozen state; by default the current restaurants of
+        # dishes.
         rows = self.rows
         if slots is not None:
             there = components.get(rows.name) if isinstance(components, Mapping) else None
@@ -222,12 +218,11 @@ class ChainTopology(StateTopology):
 
 
 class StickyTopology(StateTopology):
-    """Rows that favour their dishes: they draw from (alpha G0 + kappa delta_dish) / (alpha + kappa).
+    """Rows that favour their dishes: they draw from (alpha G0 + kappa delta_dish) / (alpha + kappa)."""
 
-    The concentration of a row is alpha + kappa (Fox et al. 2008). A table of the dish in its own row comes
-    from G0, and is then a customer of the root, or from kappa: an *override* table, which the store counts
-    like any other, but the distribution of the root's weights doesn't.
-    """
+    # The concentration of a row is alpha + kappa (Fox et al. 2008). A table of the dish in its own row
+    # comes from G0, and is then a customer of the root, or from kappa: an *override* table, which the store
+    # counts like any other, but the distribution of the root's weights doesn't.
 
     def __init__(self, chain: Sequence[Restaurant], rule: Any, n_customers: int) -> None:
         super().__init__(chain, rule, n_customers)
@@ -263,11 +258,9 @@ class StickyTopology(StateTopology):
         return np.array([self.sticky.tables[dish] for dish in dishes.tolist()], dtype=np.int64)
 
     def log_seating(self, store: Any, concentration: Floats, discount: Floats) -> float:
-        """Sum over rows of what overrides and alpha + kappa change.
-
-        With n customers, m tables of the own dish, and w of them overrides, (kappa / alpha)^w m! / (w! (m -
-        w)!), and the denominator of n customers is that of alpha + kappa.
-        """
+        """Sum over rows of what overrides and alpha + kappa change."""
+        # With n customers, m tables of the own dish, w of them overrides: (kappa / alpha)^w m! / (w! (m -
+        # w)!), and the denominator of n customers is that of alpha + kappa.
         total = 0.0
         gammaln = scipy.special.gammaln
         for dish, w in self.sticky.tables.items():
@@ -282,10 +275,9 @@ class StickyTopology(StateTopology):
         return total
 
     def law_of_rows(self, state: Any) -> Callable[[float, float], float]:
-        """log p(tables, overrides | customers, weights of the root) as a function of alpha and kappa.
-
-        Of the restaurants that share alpha: rows and, unless it has a concentration of its own, the start.
-        """
+        """log p(tables, overrides | customers, weights of the root) as a function of alpha and kappa."""
+        # Of the restaurants that share alpha: rows and, unless it has a concentration of its own, the
+        # start.
         number = len(self.first) - 1
         shared = state.hyperparameters.sharers[number].own
         nodes, customers, tables = (of_all[shared] for of_all in state.totals_of(number))
@@ -401,7 +393,7 @@ def _checked_rule(chain: Sequence[Restaurant], at: int, data: GroupedData, known
                     "Restaurants come and go with their dishes: leave hk.Each out.",
                 )  # fmt: skip
     bound = one_of_kind(rule, "for_data", rule.for_data(data), StateHomes, "a StateHomes")
-    remedy = "Restaurants that belong to no dish."
+    remedy = "It is the number of restaurants that belong to no dish."
     whole_number("n_fixed", bound.n_fixed, 0, 2**30, remedy=remedy)
     read_sticky(bound.sticky)
     if read_start(bound.start_concentration) is not None:
@@ -436,10 +428,7 @@ Tree = Topology | ContextTopology | StateTopology | GraphTopology
 
 
 def build_topology(chain: Sequence[Restaurant], data: GroupedData, known: int = 0) -> Tree:
-    """Create the restaurants of these declarations for these data; ``known`` components have customers.
-
-    Levels that are the contexts of n-gram data become a tree that can grow.
-    """
+    """Create the restaurants of these declarations for these data; ``known`` components have customers."""
     if any(isinstance(one.base, Several) for one in chain):
         return graph_topology(chain, data, known)
     if any(isinstance(one.each, StateHomes) for one in chain):

@@ -36,6 +36,9 @@ class Steps(Held):
     def run_step(self, step: Step, *arguments: Any, source: ChoiceSource | None = None) -> Any:
         """Run a step (`hdpkit.step`) on its fastest kernel; if it fails, the franchise is closed.
 
+        Returns what the function returns. Raises a ParameterError if it is no step, or an argument is not
+        what the step takes; a KernelError if no kernel serves it over this store, measure, tree and root.
+
         Parameters
         ----------
         step : Step
@@ -45,18 +48,6 @@ class Steps(Held):
             declares what it ``takes``.
         source : ChoiceSource, optional
             The ``rng`` of a move; the function's last argument.
-
-        Returns
-        -------
-        object
-            What the function returns.
-
-        Raises
-        ------
-        ParameterError
-            If it is no step, or an argument is not what the step takes.
-        KernelError
-            If no kernel serves it over this store, measure, tree and root.
         """
         instance("step", step, Step, "a step", remedy="Declare it: @hk.step(...) above its function.")
         if not step.takes and STEPS.get(step.name) is step:
@@ -176,22 +167,10 @@ class Steps(Held):
         """Create a dish without customers; the caller must seat some immediately.
 
         Until it has customers, `freeze`, `copy`, `snapshot`, `settle`, runs and steps that need the seating
-        of customers raise a StateError. `clear` and `thaw` remove it.
+        of customers raise a StateError. `clear` and `thaw` remove it. Returns its slot. Raises a StateError
+        if there is no source and the root has weights.
 
-        Parameters
-        ----------
-        source : ChoiceSource, optional
-            For draws of parts of the state at a birth; needed if the root has weights.
-
-        Returns
-        -------
-        int
-            Its slot.
-
-        Raises
-        ------
-        StateError
-            If there is no source and the root has weights.
+        ``source`` is for draws of parts of the state at a birth; needed if the root has weights.
         """
         self.dish_kind.check_latent()
         if source is not None:

@@ -123,10 +123,7 @@ class Restaurants:
         arms: Any = None,
         counts: bool = False,
     ) -> Walk:
-        """The compiled walk, over a store of ``counts`` or another.
-
-        ``arms`` are weights of parents by node, by default the current ones.
-        """
+        """The compiled walk, over a store of ``counts`` or another."""
         tree: Any = self
         given = store, slots, self.parent, home, concentration, discount, root
         return CountsWalk(*given, tree.declaration) if counts else Walk(*given)
@@ -222,12 +219,9 @@ class FixedHomes(Restaurants):
 
 
 class ContextTopology(FixedHomes):
-    """Restaurants by number, as `Topology`, over the tree of the contexts in the data.
+    """Restaurants by number, as `Topology`, over the tree of the contexts in the data."""
 
-    Restaurant 0 is the root; the restaurant of a context (w_-m, .., w_-1) is the child of that of
-    (w_-m+1, .., w_-1). Numbers depend only on the data: contexts are numbered in the order of their first
-    appearance.
-    """
+    # Numbers depend only on the data: contexts are numbered in the order of their first appearance.
 
     def __init__(self, n_levels: int, data: NGrams) -> None:
         self.n_levels = n_levels
@@ -428,12 +422,9 @@ class Dishes:
 
 
 def labelled_topology(chain: Sequence[Restaurant], data: GroupedData, known: int) -> Topology:
-    """Create the restaurants of declarations whose restaurants are labels of the data.
-
-    A customer without a label belongs to the deepest restaurant for which it has a label; the parent of a
-    restaurant whose parent's label is missing is the deepest restaurant above it. ``known`` is the number of
-    known components.
-    """
+    """Create the restaurants of declarations whose restaurants are labels of the data."""
+    # A customer without a label belongs to the deepest restaurant for which it has one; the parent of a
+    # restaurant whose parent's label is missing is the deepest restaurant above it.
     cells = getattr(data, "cells", None)
     if cells is not None and len(chain) > 1 and chain[-1].each == "document":
         assert isinstance(data, Corpus)
@@ -456,11 +447,7 @@ def _declarations(keys: Sequence[Sequence[Any]]) -> Int32s:
 def _lay_out(
     chain: Sequence[Restaurant], data: Any, home: Int32s
 ) -> tuple[Int32s, Int32s, tuple[int, ...], tuple[Sequence[Any], ...]]:
-    """Restaurants of these declarations: their parents, levels, the first of each, and keys.
-
-    ``data`` has labels: a corpus, groups, or `_Documents`. ``home`` has the initial restaurants of customers,
-    before declarations are processed, and is updated.
-    """
+    """Restaurants of these declarations: their parents, levels, the first of each, and keys."""
     parent, level = np.array([-1], dtype=np.int32), np.zeros(1, dtype=np.int32)
     keys: list[Sequence[Any]] = [[None]]
     first = [0]
@@ -545,11 +532,8 @@ def _way_out(declaration: Restaurant, data: Any) -> str:
 
 
 def _enter(declaration: Restaurant, own: Sequence[Any], start: int, home: Int32s, data: Any) -> Int32s:
-    """Assign customers to a declaration's restaurants, the first of which has the number ``start``.
-
-    Returns the parent of each: the previous restaurant of its customers. Arrays that belong to the data are
-    only compared.
-    """
+    """Assign customers to a declaration's restaurants, the first of which has the number ``start``."""
+    # Arrays that belong to the data are only compared.
     if not home.flags.writeable:
         for begin in range(0, len(home), _CHUNK):
             codes = data.codes_between(str(declaration.each), begin, min(begin + _CHUNK, len(home)))

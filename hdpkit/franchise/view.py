@@ -138,18 +138,14 @@ class RestaurantView(Locked):
     def unseat(self, customer: int, rng: ChoiceSource | Seed = None) -> None:
         """Unseat a data customer of this restaurant, and remove tables that become empty.
 
-        Calls with a seed are counted: a second call with the same seed uses other random numbers.
+        Calls with a seed are counted: a second call with the same seed uses other random numbers. Raises a
+        StateError if the customer is not seated.
 
         Parameters
         ----------
         customer : int
             Its number among all data customers.
         rng : seed, Generator or choice source
-
-        Raises
-        ------
-        StateError
-            If the customer is not seated.
         """
         dish = self._check(customer, seated=True)
         source = self._state._own_source(rng, Purpose.UNSEAT)
@@ -166,9 +162,9 @@ class RestaurantView(Locked):
         """Seat an unseated data customer of this restaurant.
 
         With ``dish`` (``n_dishes`` for a new one) at a table of that dish; otherwise the dish is drawn from
-        its conditional distribution given all seated customers. Over a `NonConjugate` measure, a customer
-        who was the last of a dish takes its parameter to a new dish; any other new dish draws its
-        parameter. Calls with a seed are counted, as in `unseat`.
+        its conditional distribution given all seated customers. Over a `NonConjugate` measure, a customer who
+        was the last of a dish takes its parameter to a new dish; any other new dish draws its parameter.
+        Calls with a seed are counted, as in `unseat`. Raises a StateError if the customer is seated.
 
         Parameters
         ----------
@@ -177,11 +173,6 @@ class RestaurantView(Locked):
         dish : int, optional
             As in `Franchise.dishes`; ``n_dishes`` is a new one.
         rng : seed, Generator or choice source
-
-        Raises
-        ------
-        StateError
-            If the customer is seated.
         """
         self._check(customer, seated=False)
         dish = self._state.dish_kind.chosen(customer, dish)

@@ -26,10 +26,9 @@ from hdpkit.errors import DataError, StateError
 
 @attrs.frozen(eq=False)
 class CountedBursts:
-    """Numbers of customers where topics differ by document (`Bursty`), of some documents.
+    """Numbers of customers where topics differ by document (`Bursty`), of some documents."""
 
-    The law of their seating, and the conditionals of its concentration and discount, depend on nothing else.
-    """
+    # The law of their seating, concentration and discount depends on nothing else.
 
     customers: Int64s  # customers of each slot
     # totals and cells: shape (n, 3): rows of customers, tables, and how many dishes of a document, or
@@ -124,15 +123,13 @@ class WholeCorpus:
         self.n_customers = int(self.sizes[0] @ self.sizes[1])
 
     def totals(self) -> tuple[Int64s, Int64s]:
-        """Customers and tables of all documents.
-
-        Customers are in the order of documents. For tables only the number of documents with each number is
-        known, so they are assigned to the documents with customers in ascending order. No move uses the two
-        numbers of one document together, except to test whether they are 0.
-        """
+        """Customers and tables of all documents."""
+        # Customers are in the order of documents. Of tables only the number of documents with each number
+        # is known: they are given to the documents with customers in ascending order. No move uses the two
+        # numbers of one document together, except to test whether they are 0.
         if self.lengths is None:
             raise StateError(
-                "lengths", None, "those of all documents", "Ask for counted_totals_of.",
+                "lengths", None, "those of all documents", "Call counted_totals_of(number).",
             )  # fmt: skip
         tables = np.zeros(len(self.lengths), dtype=np.int64)
         tables[np.flatnonzero(self.lengths)] = np.repeat(np.arange(1, len(self.opened)), self.opened[1:])

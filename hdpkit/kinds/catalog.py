@@ -7,7 +7,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any, cast
 
-from hdpkit.allowed import Allowed
+from hdpkit.allowed import CHANGED, Allowed
 from hdpkit.errors import ParameterError, RunError
 from hdpkit.files import reading
 from hdpkit.kinds.kind import Kind
@@ -39,7 +39,7 @@ def kind_at(name: str) -> type[Kind]:
     except RunError as error:
         raise ParameterError(
             "command", name, "the module and the class of a kind of model, outside hdpkit: module:Class",
-            error.remedy.removeprefix("The file was changed.") or "The module must be on the path.",
+            error.remedy.removeprefix(CHANGED) or "The module must be on the path.",
         ) from error  # fmt: skip
 
 

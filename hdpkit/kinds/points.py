@@ -293,5 +293,5 @@ def directions_of(X: Floats) -> Floats:
     lengths = np.linalg.norm(X, axis=1)
     if X.shape[1] < 2 or not (lengths > 0.0).all():
         at = f"row {int(np.argmin(lengths))} of zeros" if X.shape[1] > 1 else "one column"
-        raise DataError("X", at, "rows that have a direction, in two columns or more", "Leave it out.")
+        raise DataError("X", at, "rows that have a direction, in two columns or more", "Correct X.")
     return np.asarray(X / lengths[:, None], dtype=np.float64)

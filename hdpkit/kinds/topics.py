@@ -235,7 +235,10 @@ class Topics(FiniteOrNot):
         for name in () if self.sparse else ("smoothing", "selection", "proportions"):
             if getattr(self, name) is not None:
                 raise ParameterError(
-                    name, getattr(self, name), "left out without sparse topics", "Ask for sparse topics."
+                    name,
+                    getattr(self, name),
+                    "left out without sparse topics",
+                    "Add --sparse, or leave it out.",
                 )
         if self.n_components is not None and self.root != "restaurant":
             raise ParameterError(

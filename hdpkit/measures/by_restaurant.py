@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
-from typing import Any, NamedTuple, Protocol, runtime_checkable
+from typing import Any, NamedTuple
 
 import attrs
 import numpy as np
 
-from hdpkit.arrays import Floats, Int32s, IntsOrList
-from hdpkit.checks import ByClass
+from hdpkit.arrays import Int32s
 from hdpkit.data import GroupedData
-from hdpkit.errors import StateError
 from hdpkit.measures.bank import StatisticsBank
 from hdpkit.measures.protocol import BaseMeasure, missing_method
 from hdpkit.measures.python_bank import PythonBank
@@ -121,61 +118,22 @@ class ByRestaurant(BaseMeasure):
         return RestaurantBank(self, data.values)
 
 
-@runtime_checkable
-class ReadsRestaurants(Protocol, metaclass=ByClass):
-    """The additional method of a bank whose probabilities depend on the restaurant of the customer."""
-
-    def read_restaurants(self, restaurants: Int32s) -> None:
-        """Use these restaurants from now on, one for each data customer; called before any other method."""
-
-
-@runtime_checkable
-class ReadsCells(Protocol, metaclass=ByClass):
-    """The additional method of a bank over cells whose statistics depend on the document of a customer."""
-
-    def read_cells(self, store: Any) -> None:
-        """Use the cells of this store, a `CellsStore`, from now on; called before statistics are computed."""
-
-
-@runtime_checkable
-class GivenParameters(Protocol, metaclass=ByClass):
-    """The additional methods of a bank whose observations depend on each other given a dish's parameters."""
-
-    # With them `moves.SliceGibbs` runs over a measure that supports ``draw_parameters``.
-
-    def give(self, parameters: Mapping[int, Any] | None) -> None:
-        """Use these parameters of slots, with or without a dish, instead of integrating them out."""
-
-    def log_likelihoods(self, customer: int, slots: IntsOrList) -> Floats:
-        """Log probability of a value under each slot given its parameters and its other values: (n,)."""
-
-
 class PlacedValues:
     """Values with the restaurants of their customers; that of the ``n_earlier`` last ones nobody enters."""
 
     def __init__(self, values: Any, n_earlier: int = 0) -> None:
         self.values = values
         self.n_customers = len(values) - n_earlier
-        self.restaurants: Int32s | None = None
+        self.restaurants: Int32s
 
     def __len__(self) -> int:
         return len(self.values)
 
     def __getitem__(self, customer: int) -> Placed:
-        if self.restaurants is None:
-            raise StateError(
-                "bank", "without restaurants", "one that a franchise has made",
-                "Call read_restaurants() with the restaurant of each customer.",
-            )  # fmt: skip
         return Placed(self.values[customer], int(self.restaurants[customer]))
 
     def read(self, restaurants: Int32s) -> None:
         """Use these restaurants from now on, one for each data customer."""
-        if len(restaurants) != self.n_customers:
-            raise StateError(
-                "restaurants", len(restaurants), f"{self.n_customers}, one for each customer",
-                "Build the bank for the data of the franchise.",
-            )  # fmt: skip
         n_earlier, nobodys = len(self.values) - self.n_customers, restaurants.max(initial=-1) + 1
         self.restaurants = np.append(restaurants, np.full(n_earlier, nobodys, dtype=np.int32))
 
@@ -189,5 +147,5 @@ class RestaurantBank(PythonBank):
         super().__init__(measure, PlacedValues(values, n_earlier))
 
     def read_restaurants(self, restaurants: Int32s) -> None:
-        """See `ReadsRestaurants`."""
+        """Use these restaurants, one for each data customer; called before any other method."""
         self.values.read(restaurants)

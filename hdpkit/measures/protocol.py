@@ -148,7 +148,7 @@ class BaseMeasure(abc.ABC):
         the other part, that part, and a function that makes a value from another such part. None: the harness
         tries all sets that could contain the examples.
     seats_values : bool
-        True if values sit at tables of their own, which are part of the state; the bank is a `SeatsValues`.
+        True if values sit at tables of their own, which are part of the state; the bank seats them.
     takes_terms : bool
         False if values are quantities. Data of words (a Corpus, NGrams), whose ids are not quantities, then
         raise an error.
@@ -336,8 +336,6 @@ class BaseMeasure(abc.ABC):
 
     def draw_many(self, bank: Any, slots: Int32s, dishes: Int32s, source: ChoiceSource) -> Sequence[Any]:
         """Draw the parameters of the dishes in these slots: n of them."""
-        if not callable(getattr(bank, "statistics", None)):
-            raise ParameterError("bank", bank, "a bank that this measure made", "Pass measure.bank(data).")
         return [self.draw_parameters(one, source) for one in bank.statistics(slots, dishes)]
 
     def draw_term_weights(

@@ -14,7 +14,7 @@ from hdpkit.arrays import Floats, Int32s, Int64s
 from hdpkit.errors import StateError
 from hdpkit.franchise.arguments import check_source
 from hdpkit.franchise.franchise import Franchise
-from hdpkit.franchise.known import NoKnown
+from hdpkit.franchise.known import KnownDishes
 from hdpkit.franchise.scores import totals
 from hdpkit.franchise.state import State
 from hdpkit.franchise.steps import run_unchecked
@@ -208,7 +208,7 @@ class DocumentPlan:
     # shape (n_documents, slots, V): given topics of the documents, where topics differ by
     # document (for tests)
     own: Floats | None = None
-    known: NoKnown = attrs.field(factory=NoKnown)  # components whose labels are the first slots
+    known: KnownDishes = attrs.field(factory=KnownDishes)  # components whose labels are the first slots
     # shape (n_nodes,): for each restaurant, whether its customers are held; None: none are
     held: npt.NDArray[np.int8] | None = None
     before: int = 0  # number of earlier documents of the corpus, for a franchise over some shards of it

@@ -109,9 +109,7 @@ def no_tables_of_values(option: str, without: str) -> Requirement:
 def accepts(log_ratio: float, rng: ChoiceSource) -> bool:
     """Accept with probability min(1, exp(log_ratio)); -inf never accepts."""
     if math.isnan(log_ratio) or log_ratio == math.inf:
-        raise StateError(
-            "log_ratio", log_ratio, "a number or -inf", "The proposal returned an invalid number; report it."
-        )
+        raise StateError("log_ratio", log_ratio, "a number or -inf", "Check how the move computes it.")
     if log_ratio == -math.inf:
         return False
     return log_ratio >= 0.0 or rng.bernoulli(exp(log_ratio))

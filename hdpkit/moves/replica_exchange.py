@@ -206,8 +206,8 @@ class Replicas(Part):
     def thaw(self, frozen: dict[str, Any]) -> None:
         """Restore the states of the chains."""
         n = len(self.powers)
-        walkers = whole_numbers("walkers", frozen["walkers"], 0, n - 1, length=n, remedy="One a power.")
-        applications = whole_number("applications", frozen["applications"], 0, remedy="A count.")
+        walkers = whole_numbers("walkers", frozen["walkers"], 0, n - 1, length=n, remedy="Give one each.")
+        applications = whole_number("applications", frozen["applications"], 0, remedy="Give a count.")
         for franchise, state in zip(self.franchises, frozen["chains"], strict=True):
             franchise.thaw(state)
         self.walkers, self.applications = walkers.copy(), applications  # which later moves change

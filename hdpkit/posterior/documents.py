@@ -122,10 +122,10 @@ def trends(
     if not isinstance(topics, Sample) and (isinstance(topics, type) or not hasattr(topics, "which")):
         raise ParameterError("topics", topics, "a Sample or Components", "franchise.sample().")
     samples = (topics,) if isinstance(topics, Sample) else topics.samples
-    given = items("dates", dates, "a date for each document", remedy="For instance corpus years.")
+    given = items("dates", dates, "a date for each document", remedy="For instance [1994, 2001].")
     n = samples[0].n_groups
     if len(given) != n or any(sample.n_groups != n for sample in samples):
-        raise DataError("dates", f"{len(given)} dates", f"{n} dates, one per group", "One per document.")
+        raise DataError("dates", f"{len(given)} dates", f"{n} dates, one per group", "Give one each.")
     if by is not None:
         choice("by", by, PERIODS, remedy="Leave it out.")
     level = checked_level(level)

@@ -12,7 +12,7 @@ from typing import Any
 import attrs
 import numpy as np
 
-from hdpkit.allowed import Allowed, imported, is_class, unknown, within
+from hdpkit.allowed import CHANGED, Allowed, imported, is_class, unknown, within
 from hdpkit.errors import CorruptRunError, HdpkitError, RunError
 from hdpkit.files import to_json
 from hdpkit.franchise.declarations import FixedWeights, Restaurant, Several
@@ -102,12 +102,11 @@ def _fitting(name: str, thing: Any, place: str, package: bool) -> Any:
             or (place == "part of a base measure" and "__call__" in dir(thing))
         )
     if not fits:
-        raise RunError("class", name, f"a {place} at this place in the file", "The file was changed.")
+        raise RunError("class", name, f"a {place} at this place in the file", CHANGED)
     return thing
 
 
 _DEEPEST = 300  # limit of nesting, far above that of the package's own declarations
-_CHANGED = "The file was changed."
 _KINDS = {"move": Move, "restaurant": Restaurant, "component": Part}
 
 
@@ -115,14 +114,14 @@ def rebuild(tree: Any, allowed_imports: Allowed, place: str) -> Any:
     """Build the object of kind ``place`` described by the result of `describe`; nothing else is called."""
     thing = _rebuilt(tree, allowed_imports, place, 0, {})
     if place in _KINDS and not isinstance(thing, _KINDS[place]):
-        raise CorruptRunError("run.json", tree, f"the declaration of a {place}", _CHANGED)
+        raise CorruptRunError("run.json", tree, f"the declaration of a {place}", CHANGED)
     return thing
 
 
 def _rebuilt(tree: Any, allowed_imports: Allowed, place: str, depth: int, made: dict[str, Restaurant]) -> Any:
     """The object of a tree; ``made`` has the restaurants so far, since bases of several may share one."""
     if depth > _DEEPEST:
-        raise CorruptRunError("run.json", f"{depth} levels", f"at most {_DEEPEST} levels deep", _CHANGED)
+        raise CorruptRunError("run.json", f"{depth} levels", f"at most {_DEEPEST} levels deep", CHANGED)
     if isinstance(tree, list | tuple):
         return type(tree)(_rebuilt(item, allowed_imports, place, depth + 1, made) for item in tree)
     if not isinstance(tree, dict):
@@ -137,7 +136,7 @@ def _rebuilt(tree: Any, allowed_imports: Allowed, place: str, depth: int, made: 
         return find(allowed_imports, tree["function"], "function")
     arguments = tree.get("arguments")
     if set(tree) != {"object", "arguments"} or not isinstance(arguments, dict) or place == "store":
-        raise CorruptRunError("run.json", tree, f"the declaration of a {place}", _CHANGED)
+        raise CorruptRunError("run.json", tree, f"the declaration of a {place}", CHANGED)
     kind = find(allowed_imports, tree["object"], place)  # before its arguments are built
     shared = json.dumps(to_json(tree)) if kind is Restaurant else ""
     if shared in made:

@@ -170,7 +170,7 @@ class OverShards:
         if not same:
             raise RunError(
                 str(self.files.chain(number).path), "a state with other sums than those of its shards",
-                "their sums", "State and shards are of different runs; restore copies of them.",
+                "those of its shards", "State and shards are of different runs; restore copies of them.",
             )  # fmt: skip
         values = {
             "n_dishes": len(slots), "n_tables": int(tables.sum()), "log_likelihood": log_likelihood,

@@ -130,13 +130,13 @@ def _counts_like(data: Any, place: Path, format: str, limits: Limits | None) -> 
     if format == "shards":
         return open_shards(place)
     if format == "matrix-market":
-        matrix = read_matrix_market(place, limits)
-        if matrix.shape[1] != data.n_terms:
+        counts = read_matrix_market(place, limits)
+        if counts.n_terms != data.n_terms:
             raise DataError(
-                f"corpus {place}", f"{matrix.shape[1]} columns", f"{data.n_terms} columns, the run's terms",
+                f"corpus {place}", f"{counts.n_terms} columns", f"{data.n_terms} columns, the run's terms",
                 "Give the same terms in the same order.",
             )  # fmt: skip
-        return Corpus.from_counts(matrix, vocabulary=data.vocabulary)
+        return Corpus._from_blocks([counts], data.vocabulary, None, None)
     if format == "uci":
         found = Corpus.from_uci(place, limits=limits)
         if found.n_terms > data.n_terms:
@@ -144,7 +144,7 @@ def _counts_like(data: Any, place: Path, format: str, limits: Limits | None) -> 
                 f"corpus {place}", f"{found.n_terms} terms", f"at most {data.n_terms}, as the run's terms",
                 "Give the same terms in the same order.",
             )  # fmt: skip
-        counts = found.to_counts()
-        counts.resize((counts.shape[0], data.n_terms))
-        return Corpus.from_counts(counts, vocabulary=data.vocabulary)
+        matrix = found.to_counts()
+        matrix.resize((matrix.shape[0], data.n_terms))
+        return Corpus.from_counts(matrix, vocabulary=data.vocabulary)
     return Corpus.from_ldac(place, vocabulary=data.vocabulary, n_terms=data.n_terms, limits=limits)

@@ -10,20 +10,18 @@ tables. Given the counts all choices are equally probable: p(z, u) = p(z, t) / p
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 
 from hdpkit.arrays import Floats
-from hdpkit.errors import StateError
 from hdpkit.measures.bank import StatisticsBank
 from hdpkit.random import ChoiceSource
 from hdpkit.steps import sweeps
 from hdpkit.steps._sweeps import reseat_indicated
 from hdpkit.steps.step import MORE
 from hdpkit.steps.sweeps import _add, _draw
-from hdpkit.steps.walk import ReferenceWalk, Tree
+from hdpkit.steps.walk import ReferenceWalk
 from hdpkit.stirling import one_alone, one_opens, one_shares
 from hdpkit.stores import Detail, detail_of
 from hdpkit.stores._counts import CountsStore
@@ -32,11 +30,10 @@ ANONYMOUS = -1  # a table as a customer of the parent
 
 
 class CountsReferenceWalk(ReferenceWalk):
-    """Seats customers over a store of counts, under a restaurant of latent dishes or weights of these.
+    """Seats customers over a store of counts, under a restaurant of latent dishes or weights of these."""
 
-    Predictives depend on counts alone, so customers are added as in any store. If a customer is removed, a
-    table closes with the probability that the customer sat alone.
-    """
+    # Predictives depend on counts alone, so customers are added as in any store. If a customer is removed,
+    # a table closes with the probability that the customer sat alone.
 
     def __init__(self, *arguments: Any) -> None:
         super().__init__(*arguments)
@@ -49,10 +46,8 @@ class CountsReferenceWalk(ReferenceWalk):
         return self.take_out(customer, node, dish, self.closings(node, dish, source), source)
 
     def closings(self, node: int, dish: int, source: ChoiceSource) -> int:
-        """Draw at how many restaurants, from this one up, a table closes if a customer of the dish leaves.
-
-        One of n customers at t tables sits alone with probability S_d(n - 1, t - 1) / S_d(n, t).
-        """
+        """Draw at how many restaurants, from this one up, a table closes if a customer of the dish leaves."""
+        # One of n customers at t tables sits alone with probability S_d(n - 1, t - 1) / S_d(n, t).
         closes = 0
         while node > 0:
             n, t = self.store.customers(node, dish), self.store.tables(node, dish)
@@ -63,12 +58,10 @@ class CountsReferenceWalk(ReferenceWalk):
         return closes
 
     def indicators(self, node: int, dish: int, source: ChoiceSource) -> int | None:
-        """Draw a customer's indicators: at how many restaurants, from this one up, it represents a table.
-
-        u = 1 with probability t / n; a customer with u = 1 is also a customer of the parent and has an
-        indicator there. None if the customer represents the only table of a dish with several customers:
-        given the others, any other dish and u = 0 then have probability 0, so the customer isn't moved.
-        """
+        """Draw a customer's indicators: at how many restaurants, from this one up, it represents a table."""
+        # u = 1 with probability t / n. None if the customer represents the only table of a dish with
+        # several customers: given the others, any other dish and u = 0 have probability 0, so it isn't
+        # moved.
         closes = 0
         while node > 0:
             n, t = self.store.customers(node, dish), self.store.tables(node, dish)
@@ -144,34 +137,22 @@ class CountsReferenceWalk(ReferenceWalk):
 # The compiled twin is `hdpkit.steps._counts_walk`; see `hdpkit.franchise.several_parents`.
 
 
-class GraphTree(Tree, Protocol):
-    """Restaurants, each with an arm for each of its parents: a node of the store with its tables there."""
-
-    def arms(self, node: int) -> Sequence[int]:
-        """Arms of a restaurant; the first has its number."""
-
-    def weight(self, arm: int) -> float:
-        """Probability that a table of the restaurant chooses the parent of this arm."""
-
-
 class GraphReferenceWalk(ReferenceWalk):
-    """Seats customers of restaurants with several parents over any store of sizes or seats.
+    """Seats customers of restaurants with several parents over any store of sizes or seats."""
 
-    The path of a restaurant has all restaurants above it, each before its parents.
-    """
+    # The path of a restaurant has all restaurants above it, each before its parents. A restaurant has an arm
+    # for each parent, the first of which has its number.
 
-    topology: GraphTree
+    topology: Any
 
     def __init__(self, *arguments: Any) -> None:
         super().__init__(*arguments)
         self.seats_known = detail_of(self.store) is Detail.SEATS
 
     def prior_row(self, node: int) -> Floats:
-        """P_node of every live dish, ascending, and of a new dish: shape (K + 1,).
-
-        P_r(k) = [c_rk - d t_rk + (theta + d T_r) sum_a w_a P_parent(a)(k)] / (theta + c_r), with sums over
-        the arms a of r; the row of an empty restaurant is the mixture of its parents'.
-        """
+        """P_node of every live dish, ascending, and of a new dish: shape (K + 1,)."""
+        # P_r(k) = [c_rk - d t_rk + (theta + d T_r) sum_a w_a P_parent(a)(k)] / (theta + c_r), with sums
+        # over the arms a of r; the row of an empty restaurant is the mixture of its parents'.
         live, tree, store = self.slots.occupied_slots(), self.topology, self.store
         above = self.root.row(live)
         rows: dict[int, Floats] = {}
@@ -197,11 +178,7 @@ class GraphReferenceWalk(ReferenceWalk):
         return float(self.concentration[node] + self.discount[node] * tables)
 
     def seat(self, customer: int, node: int, dish: int, source: ChoiceSource) -> None:
-        """Seat a customer (a data customer, or ~t for table t) who eats this dish.
-
-        At each restaurant: join a table of size s with weight s - d, or open one in arm a with weight
-        (theta + d T) w_a P_parent(a)(dish); a new table is a customer of the parent.
-        """
+        """Seat a customer (a data customer, or ~t for table t) who eats this dish."""
         opened, arm = [], node  # all draws are made before anything changes, because a draw may fail
         while node >= 0:
             arm, opens = self._choose_arm(node, dish, source)
@@ -230,10 +207,7 @@ class GraphReferenceWalk(ReferenceWalk):
         return float(row[place] if row[place] > 0.0 else row[-1])
 
     def unseat(self, customer: int, node: int, dish: int, source: ChoiceSource) -> bool:
-        """Remove a customer; True if a latent dish has lost its last one.
-
-        A table that becomes empty is removed as a customer of the parent that it chose.
-        """
+        """Remove a customer; True if a latent dish has lost its last one."""
         closed = True
         while closed and node >= 0:
             arm = self._arm_of(customer, node, dish, source)
@@ -253,10 +227,7 @@ class GraphReferenceWalk(ReferenceWalk):
 
 
 class GraphCountsReferenceWalk(GraphReferenceWalk):
-    """The same over a store of counts, under a restaurant of latent dishes (compare `CountsReferenceWalk`).
-
-    When a customer leaves an arm, a table closes with the probability that the customer sat alone there.
-    """
+    """The same over a store of counts, under a restaurant of latent dishes."""
 
     def __init__(self, *arguments: Any) -> None:
         super().__init__(*arguments)
@@ -282,9 +253,7 @@ def reseat(
 ) -> None:
     """Table Gibbs by indicators: dish and indicators of each customer given those of all others."""
     for i in range(first, last):
-        node, dish = walk.home(i), walk.store.dish_of(i)
-        if dish < 0:
-            raise StateError("customer", i, "seated", "Start the franchise, or seat the customer first.")
+        node, dish = walk.home(i), walk.dish(i)
         closes = walk.indicators(node, dish, source)
         if closes is None:
             continue

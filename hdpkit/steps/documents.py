@@ -13,10 +13,8 @@ import numpy as np
 import hdpkit.steps._table_counts as compiled
 import hdpkit.steps.fused._fused_documents as fused_documents
 from hdpkit.arrays import Floats
-from hdpkit.errors import StateError
 from hdpkit.measures._bursty import BurstyBank
 from hdpkit.measures._dirichlet_multinomial import DirichletMultinomialBank, TemperedBank
-from hdpkit.measures.by_restaurant import GivenParameters
 from hdpkit.random import ChoiceSource
 from hdpkit.steps.step import TWO, TWO_OR_MORE, AllBut, Declaring, Step, of_package, step
 from hdpkit.steps.table_counts import draw_tables, draw_tables_by_dish, draw_tables_given
@@ -26,15 +24,13 @@ from hdpkit.stores._counts import CountsStore
 
 @step(draws_tables=True, banks=AllBut(BurstyBank), depths=TWO)
 def reseat_documents(walk: ReferenceWalk, bank: Any, workspace: Any, plan: Any, source: ChoiceSource) -> None:
-    """Draw the dishes of all customers given the topics and weights of a plan, and then their tables.
-
-    Customers of labels below ``plan.least`` keep them, and others don't take these. With slices u < xi_z,
-    xi_k = min(psi_k, threshold), the weight of label k is, where u < xi_k, phi_kx (n_jk + alpha psi_k) /
-    xi_k, or phi_kx theta_jk / xi_k with proportions drawn (Walker 2007).
-    """
+    """Draw the dishes of all customers given the topics and weights of a plan, and then their tables."""
+    # Customers of labels below `plan.least` keep them, and others don't take these. With slices u < xi_z,
+    # xi_k = min(psi_k, threshold), the weight of label k is, where u < xi_k, phi_kx (n_jk + alpha psi_k) /
+    # xi_k, or phi_kx theta_jk / xi_k with proportions drawn (Walker 2007).
     slots: list[int] = plan.slots.tolist()
     psi = dict(zip(slots, plan.weights.tolist(), strict=True))
-    kind = _Dependent if isinstance(bank, GivenParameters) else _Independent
+    kind = _Dependent if hasattr(type(bank), "give") else _Independent
     likelihoods = kind(walk, bank, slots, plan, source)
     nodes = walk.topology.home[: len(plan.values)]
     for node in sorted(set(nodes.tolist())):
@@ -43,9 +39,7 @@ def reseat_documents(walk: ReferenceWalk, bank: Any, workspace: Any, plan: Any, 
         members = np.flatnonzero(nodes == node).tolist()
         theta = None if plan.integrated or node == 0 else _proportions(walk, node, members, plan, source)
         for i in members:
-            own = walk.store.dish_of(i)
-            if own < 0:
-                raise StateError("customer", i, "seated", "Start the franchise, or seat the customer first.")
+            own = walk.dish(i)
             if psi[own] >= plan.least:
                 _reseat(walk, likelihoods, node, i, own, psi, theta, plan, source)
     likelihoods.end()

@@ -9,9 +9,8 @@ import numpy.typing as npt
 
 import hdpkit.steps._sweeps as compiled
 from hdpkit.arrays import Int32s
-from hdpkit.errors import StateError
 from hdpkit.measures._slots import DishSlots
-from hdpkit.measures.bank import SeatsValues, StatisticsBank
+from hdpkit.measures.bank import StatisticsBank
 from hdpkit.numerics import add_up, exp
 from hdpkit.random import ChoiceSource
 from hdpkit.steps.step import BANKS_WITHOUT_TABLES, COMPILED_STORES, of_package, step
@@ -31,11 +30,9 @@ def reseat_groups(
     launches: int,
     source: ChoiceSource,
 ) -> int:
-    """One proposal for each of the groups first .. last - 1; returns how many were accepted.
-
-    Group g is customers[begin[g]:begin[g + 1]], all data customers of restaurant nodes[g]; ``scratch`` is a
-    reserved slot, ``launches`` the number of scans before the final one.
-    """
+    """One proposal for each of the groups first .. last - 1; returns how many were accepted."""
+    # Group g is customers[begin[g]:begin[g + 1]], all data customers of restaurant nodes[g]; `scratch` is a
+    # reserved slot, `launches` the number of scans before the final one.
     accepted = 0
     for g in range(first, last):
         group = customers[begin[g] : begin[g + 1]]
@@ -57,11 +54,7 @@ def _propose(
     source: ChoiceSource,
 ) -> bool:
     """One proposal. If it is rejected, the caller restores the seating; statistics are restored here."""
-    before = np.array([walk.store.dish_of(i) for i in group.tolist()], dtype=np.int32)
-    if (before < 0).any():
-        raise StateError(
-            "customer", int(group[np.argmin(before)]), "seated", "Start the franchise, or seat all customers."
-        )
+    before = np.array([walk.dish(i) for i in group.tolist()], dtype=np.int32)
     # Births and deaths of a proposal are not reported: these slots have no bank and no parts.
     aside = DishSlots()
     aside.reset(walk.slots.occupied_slots())
@@ -77,7 +70,7 @@ def _propose(
     current = np.searchsorted(others, before).astype(np.int32)
     current[np.isin(before, own)] = len(others)
 
-    data = _SeatedData(bank, group) if isinstance(bank, SeatsValues) else _Data(bank, group)
+    data = _SeatedData(bank, group) if hasattr(bank, "take_out") else _Data(bank, group)
     data.take_out(before)
     scale = walk.concentration[node] + walk.discount[node] + walk.store.node_customers(node)
     prior = scale * bare.prior_row(node)
@@ -96,11 +89,11 @@ def _propose(
     if not log_ratio < np.inf:  # NaN too
         raise FloatingPointError(f"a log ratio of {log_ratio} can't be drawn from")
     if not (log_ratio >= 0.0 or (log_ratio > -np.inf and source.bernoulli(exp(log_ratio)))):
-        data.put_back(before)
+        data.put(before, proposed=False)
         return False
     if aside.is_occupied(fresh) and not walk.slots.is_occupied(fresh):
         walk.slots.open(group)  # in the slot `fresh`
-    data.put(dishes[sides])
+    data.put(dishes[sides], proposed=True)
     for slot in own.tolist():
         if not aside.is_occupied(slot):
             walk.slots.close(slot)
@@ -141,12 +134,8 @@ class _Data:
         """Remove the values of the present state, each from its slot."""
         self._change(slots, add=False)
 
-    def put_back(self, slots: Int32s) -> None:
-        """Add the values again as in the present state."""
-        self._change(slots, add=True)
-
-    def put(self, slots: Int32s) -> None:
-        """Add the values as proposed."""
+    def put(self, slots: Int32s, proposed: bool) -> None:
+        """Add the values, as proposed or as in the present state."""
         self._change(slots, add=True)
 
     def _change(self, slots: Int32s, add: bool) -> None:
@@ -161,11 +150,8 @@ class _Data:
         forced: Int32s | None,
         source: ChoiceSource,
     ) -> float:
-        """A Gibbs scan of the group over some slots; returns the log probability of the resulting sides.
-
-        ``sides`` are places in ``slots``, -1 if a customer has none yet. A side has probability proportional
-        to its weight times f(x), and its weight then grows by one; with ``forced`` nothing is drawn.
-        """
+        """A Gibbs scan of the group over some slots; returns the log probability of the resulting sides."""
+        # A side has probability proportional to its weight times f(x), and its weight then grows by one.
         log_q = 0.0
         for i, customer in enumerate(self.group.tolist()):
             if sides[i] >= 0:
@@ -198,10 +184,9 @@ class _Data:
 
 
 class _SeatedData(_Data):
-    """The same if values sit at tables, which are drawn in the order of the group.
+    """The same if values sit at tables, which are drawn in the order of the group."""
 
-    log p(values, tables | sides, all others) over the density of the tables is the sum of log f(x).
-    """
+    # log p(values, tables | sides, all others) over the density of the tables is the sum of log f(x).
 
     def __init__(self, bank: Any, group: Int32s) -> None:
         super().__init__(bank, group)
@@ -214,15 +199,9 @@ class _SeatedData(_Data):
         """Remove the values, whose tables are drawn given their numbers."""
         self.current, _ = self.bank.take_out(self.group.tolist())
 
-    def put_back(self, slots: Int32s) -> None:
-        """Add the values at the tables of the present state."""
-        self._seat(slots, self.current)
-
-    def put(self, slots: Int32s) -> None:
-        """Add the values at the tables proposed."""
-        self._seat(slots, self.proposed)
-
-    def _seat(self, slots: Int32s, opens: dict[int, bool]) -> None:
+    def put(self, slots: Int32s, proposed: bool) -> None:
+        """Add the values at the tables proposed, or at those of the present state."""
+        opens = self.proposed if proposed else self.current
         for customer, slot in zip(self.group.tolist(), slots.tolist(), strict=True):
             self.bank.sit(customer, slot, opens[customer])
 

@@ -16,12 +16,10 @@ _NO_DRAWS = ScriptedSource()  # a store of seats draws nothing, except among sev
 
 
 class Journal:
-    """Elementary changes, each with its inverse; the cost of both depends on what changes, not on the state.
+    """Elementary changes, each with its inverse; the cost depends on what changes, not on the state."""
 
-    The log ratio is a sum over these changes: of log p(seat) of a customer given those who are seated
-    without it, and of the log predictive of its value given the others of the dish. The sum is subtracted
-    for a customer who leaves.
-    """
+    # The log ratio is a sum over changes: of log p(seat) given those who are seated without the customer,
+    # and of the log predictive of its value; subtracted for a customer who leaves.
 
     def __init__(
         self,
@@ -114,10 +112,8 @@ class Journal:
         self.store.place_after(table, before)
 
     def seat(self, customer: int, node: int, dish: int, table: int | None = None) -> None:
-        """Seat a customer: at a new table in each restaurant from ``node`` up to that of ``table``.
-
-        Without a table they are opened up to the root, where a latent dish has one table.
-        """
+        """Seat a customer: at a new table in each restaurant from ``node`` up to that of ``table``."""
+        # Without a table they are opened up to the root, where a latent dish has one table.
         undo: list[Callable[[], Any]] = []
         last = -1 if table is None else self.store.table_node(table)
         while node >= 0:

@@ -16,30 +16,7 @@ from hdpkit.random import ChoiceSource
 
 
 class NewGroups:
-    """Groups of customers whose parents' rows and whose dishes' densities are fixed.
-
-    Without a discount only the dishes of a group's customers matter, and all customers of a dish share one
-    "table": n_jk - d t_jk is then n_jk, and theta + d T is theta.
-
-    Parameters
-    ----------
-    density : float64 array, shape (n_rows, K + 1)
-        Density of a value under each dish and, last, a new one; each row up to a factor.
-    share : float64 array, shape (n_parents, K + 1)
-        Probability of each dish and, last, a new one in the parent restaurants.
-    row : int64 array, shape (n_customers,)
-        Row of `density` of each customer. The customers of a group are consecutive.
-    begins : int64 array, shape (n_groups + 1,)
-        First customer of each group, and the number of customers.
-    parent : int64 array, shape (n_groups,)
-        Row of `share` of each group.
-    concentration, discount : float
-        Of all groups.
-    repeat_concentration, repeat_discount : float
-        b and a of the distribution of a dish in each group, PY(a, b, dish): its values repeat there, and
-        customers with one row of `density` have one value. Densities are then absolute. If b is infinite,
-        dishes are the same in all groups.
-    """
+    """Groups of customers whose parents' rows and whose dishes' densities are fixed."""
 
     def __init__(
         self,
@@ -168,11 +145,9 @@ class NewGroups:
         tables: Sequence[int],
         sources: Sequence[int] | None = None,
     ) -> None:
-        """Make a group the current one and seat its customers, given their dishes and tables.
-
-        Customers with the same number in ``tables`` share a table. Without a discount only dishes matter. In
-        ``sources`` those of one dish and row that repeat the same value have the same number.
-        """
+        """Make a group the current one and seat its customers, given their dishes and tables."""
+        # Customers with the same number in `tables` share a table; in `sources` those of one dish and row
+        # that repeat the same value have the same number.
         self.begin(group)
         there: dict[int, int] = {}
         for i, (dish, table) in enumerate(zip(dishes, tables, strict=True)):
@@ -229,11 +204,7 @@ class NewGroups:
         proportions: Floats,
         dishes: Int64s,
     ) -> None:
-        """Seat the customers of groups first .. last - 1, sweep over them, and average proportions.
-
-        ``proportions`` is filled with means over ``sweeps`` after the burn-in, ``dishes`` with those at the
-        end.
-        """
+        """Seat the customers of groups first .. last - 1, sweep over them, and average proportions."""
         for group in range(first, last):
             self.begin(group)
             means = []
@@ -255,11 +226,7 @@ class NewGroups:
         held_row: Int64s,
         found: Floats,
     ) -> None:
-        """Average the density of the next customer's value over sweeps, for held-out values of the groups.
-
-        ``held_row`` has a row of `density` for each held-out value, in the order of groups. ``found`` is
-        filled for groups first .. last - 1.
-        """
+        """Average the density of the next customer's value over sweeps, for held-out values of the groups."""
         for group in range(first, last):
             self.begin(group)
             held = slice(int(held_begins[group]), int(held_begins[group + 1]))
@@ -270,12 +237,10 @@ class NewGroups:
                     found[held] += [self.predictive(row) / sweeps for row in held_row[held]]
 
     def left_to_right(self, group: int, particles: int, source: ChoiceSource) -> Floats:
-        """Log weights of particles whose mean weight is an unbiased estimate of a group's evidence, in nats.
-
-        Before each customer all earlier ones are reseated; a particle's weight is the product of the
-        predictive probabilities of the values in their order (Wallach et al. 2009; Buntine 2009), up to the
-        factors of the rows of `density`.
-        """
+        """Log weights of particles whose mean weight estimates a group's evidence without bias."""
+        # Before each customer all earlier ones are reseated; a particle's weight is the product of the
+        # predictive probabilities in order (Wallach et al. 2009; Buntine 2009), up to the factors of
+        # `density`.
         self.begin(group)
         logs = np.zeros(particles)
         for particle in range(particles):

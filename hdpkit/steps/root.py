@@ -41,10 +41,9 @@ LatentRoot = ReferenceRoot
 
 
 class AtomRoot(ReferenceRoot):
-    """A root restaurant of observed dishes, whose tables draw from H.
+    """A root restaurant of observed dishes, whose tables draw from H."""
 
-    ``base`` is H of each atom and, last, of all others.
-    """
+    # `base` is H of each atom and, last, of all others.
 
     def __init__(self, base: Floats) -> None:
         self.base = base

@@ -151,7 +151,7 @@ def reseat(walk: ReferenceWalk, bank: StatisticsBank, first: int, last: int, sou
     """Table Gibbs: each customer's dish and table, and the tables of its followers, given all others."""
     changed: set[int] = set()
     for i in range(first, last):
-        _seated(walk, i)
+        walk.dish(i)
         dishes = {j: walk.store.dish_of(j) for j in [i, *walk.topology.followers(i)]}
         followers = [(j, dish) for j, dish in dishes.items() if j != i and dish >= 0]
         homes = {j: walk.home(j) for j in [i, *(j for j, _ in followers)]}
@@ -192,11 +192,6 @@ def leave(walk: ReferenceWalk, bank: StatisticsBank, first: int, last: int, sour
             walk.slots.close(dish)
         changed.add(node)
     draw_tables_of(walk, changed, source)
-
-
-def _seated(walk: ReferenceWalk, customer: int) -> None:
-    if walk.store.dish_of(customer) < 0:
-        raise StateError("customer", customer, "seated", "Start the franchise, or seat the customer first.")
 
 
 def reseat_sites(walk: ReferenceWalk, bank: Any, first: int, last: int, source: ChoiceSource) -> None:

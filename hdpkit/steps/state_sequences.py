@@ -251,10 +251,7 @@ def _settle(
     begins: Int64s,
     source: ChoiceSource,
 ) -> None:
-    """Write the drawn states: births and deaths of dishes, seating, statistics, weights of the root.
-
-    ``kept`` has the parameters of all states, if dishes keep theirs.
-    """
+    """Write the drawn states: births and deaths of dishes, seating, statistics, weights of the root."""
     slots = walk.slots
     live, n = slots.occupied_slots(), len(rows.psi) - 1
     counts = compiled.transition_counts(states, begins, n)
@@ -286,11 +283,9 @@ def write_states(
     transitions: Int64s,
     source: ChoiceSource,
 ) -> Int32s:
-    """Seat all customers with these states, and draw tables and overrides given them and the weights.
-
-    ``slot_of`` has the slot of each state, ``psi`` its weight, ``alpha`` the concentration of rows and of
-    the start row, and ``transitions`` their numbers (`transition_counts`). Returns the customers' slots.
-    """
+    """Seat all customers with these states, and draw tables and overrides given them and the weights."""
+    # `psi` are weights of states, `alpha` concentrations of rows and of the start row, `transitions` their
+    # numbers (`transition_counts`).
     t, n, counts = walk.topology, len(slot_of), transitions
     used = counts.any(axis=0)
     # Tables given the transitions and the weights, and those of them that kappa made.

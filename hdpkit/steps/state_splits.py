@@ -342,10 +342,8 @@ def _shapes(
 def _log_division(
     walk: Any, n: int, whole: float, rest: float, logs: tuple[float, float], shapes: tuple[float, float]
 ) -> float:
-    """log p of the weights of n + 1 dishes relative to those of n, over the density of the share.
-
-    p(weights) is prop. to prod_k psi_k^(-1-d) rest^(theta + K d - 1), where tables are integrated out.
-    """
+    """log p of the weights of n + 1 dishes relative to those of n, over the density of the share."""
+    # p(weights) is prop. to prod_k psi_k^(-1-d) rest^(theta + K d - 1), where tables are integrated out.
     theta, d = float(walk.concentration[0]), float(walk.discount[0])
     a, b = shapes
     log_density = (a - 1.0) * logs[0] + (b - 1.0) * logs[1] - (lgamma(a) + lgamma(b) - lgamma(a + b))

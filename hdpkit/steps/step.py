@@ -8,7 +8,7 @@ the step, unless a kernel is forced.
 from __future__ import annotations
 
 from collections.abc import Callable, Container
-from typing import Any, Protocol
+from typing import Any
 
 import attrs
 
@@ -23,10 +23,9 @@ KERNELS = ("auto", *SPEEDS)
 
 
 class Declaring:
-    """The classes that declare something themselves, by a class attribute that subclasses don't inherit.
+    """The classes that declare something themselves, by a class attribute that subclasses don't inherit."""
 
-    Compiled code calls C functions, not methods that a subclass overrides.
-    """
+    # Compiled code calls C functions, not methods that a subclass overrides.
 
     def __init__(self, name: str, but_not: str = "") -> None:
         self.name = name
@@ -71,19 +70,6 @@ COUNTING_BANKS = Declaring("COUNTING")
 """Banks that compute statistics in compiled code, instead of calling the measure."""
 
 
-class Numbers(Protocol):
-    """Numbers of the hyperparameters for the condition of a kernel: O(restaurants), so they are used last."""
-
-    def ends(self) -> list[tuple[float, float]]:
-        """Return the largest concentration and the largest discount of each declaration, the root's first."""
-
-    def least(self) -> float:
-        """Return the smallest concentration + discount of a restaurant below the root."""
-
-    def longest(self) -> int:
-        """Return the number of data customers of the largest restaurant."""
-
-
 TWO = range(2, 3)
 TWO_OR_MORE = range(2, 2**31)
 MORE = range(3, 2**31)
@@ -106,7 +92,8 @@ class Kernel:
     banks: Container[type] | None = None
     depths: range | None = None
     roots: frozenset[str] | None = None
-    within: Callable[[Any, Numbers], bool] = lambda bank, numbers: True
+    # of the bank and the `Hyperparameters`; used last, since numbers of these are O(restaurants)
+    within: Callable[[Any, Any], bool] = lambda bank, numbers: True
     detail: Detail | None = None
     trees: frozenset[str] = frozenset({"fixed"})
 
@@ -176,7 +163,9 @@ class Step:
         """Attach code that runs the step, for franchises that haven't chosen yet.
 
         Kernels are tried in the order "fused", "generic", "reference", and among kernels of one name those
-        with more conditions on stores, banks, depths, roots and detail first, then the last attached.
+        with more conditions on stores, banks, depths, roots and detail first, then the last attached. Returns
+        the `Kernel`: ``step.kernels.remove(kernel)`` takes it away again. Raises a ParameterError if the name
+        is unknown, ``run`` is no function, or a condition is no set or range.
 
         Parameters
         ----------
@@ -197,16 +186,6 @@ class Step:
             Detail of the store; by default any.
         trees : frozenset of str
             Kinds of trees: "fixed" (the default), "graph", "by state" and "chain".
-
-        Returns
-        -------
-        Kernel
-            ``step.kernels.remove(kernel)`` takes it away again.
-
-        Raises
-        ------
-        ParameterError
-            If the name is unknown, ``run`` is no function, or a condition is no set or range.
         """
         choice("name", name, SPEEDS, remedy='"reference" for one written in Python.')
         function("run", run, remedy="Give the function that runs the step.")
@@ -272,6 +251,8 @@ def step(
     """Declare a step: ``@step(...)`` over its readable function, ``f(walk, bank, *arguments, source)``.
 
     `Franchise.run_step` runs it under the franchise's lock, on the fastest kernel that serves the franchise.
+    Returns a decorator, which makes a `Step` of a function. Raises a ParameterError if a flag is neither True
+    nor False, or a name in ``takes`` or ``given`` is unknown.
 
     Parameters
     ----------
@@ -291,16 +272,6 @@ def step(
         Whether it runs over cells; any other needs customers (`Franchise.expand_cells`).
     **serves
         Franchises that the readable function serves, as in `Step.kernel`; by default all with a fixed tree.
-
-    Returns
-    -------
-    callable
-        That makes a `Step` of a function.
-
-    Raises
-    ------
-    ParameterError
-        If a flag is neither True nor False, or a name in ``takes`` or ``given`` is unknown.
     """
     flags = {
         "needs_tables": needs_tables, "needs_counts": needs_counts, "draws_tables": draws_tables,

@@ -61,9 +61,7 @@ def _choose_dish(
 def reseat(walk: ReferenceWalk, bank: StatisticsBank, first: int, last: int, source: ChoiceSource) -> None:
     """Table Gibbs: remove each customer, draw its dish with P_home(k) f_k(x), seat it again."""
     for i in range(first, last):
-        node, dish = walk.home(i), walk.store.dish_of(i)
-        if dish < 0:
-            raise StateError("customer", i, "seated", "Start the franchise, or seat the customer first.")
+        node, dish = walk.home(i), walk.dish(i)
         bank.remove(dish, [i])
         if walk.unseat(i, node, dish, source):
             walk.slots.close(dish)

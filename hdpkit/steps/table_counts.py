@@ -27,13 +27,11 @@ def draw_tables_of(walk: ReferenceWalk, nodes: Iterable[int], source: ChoiceSour
 def draw_tables_given(
     walk: ReferenceWalk, nodes: Iterable[int], above: Mapping[int, float], source: ChoiceSource
 ) -> None:
-    """Draw the tables of these restaurants given their customers and the root's weights of the dishes.
-
-    Of n customers with a dish the ith opens a table with probability a / (a + i - 1), independent of the
-    others, where a = theta P_parent(dish); the first always does (Teh et al. 2006, section 5.3). The
-    distribution above the restaurants is fixed. A restaurant that favours a dish adds b to a of this
-    dish; each table of the dish is then an override with probability b / a (Fox et al. 2008).
-    """
+    """Draw the tables of these restaurants given their customers and the root's weights of the dishes."""
+    # Of n customers with a dish the ith opens a table with probability a / (a + i - 1), where a = theta
+    # P_parent(dish); the first always does (Teh et al. 2006, section 5.3). A restaurant that favours a dish
+    # adds b to a of this dish; each of its tables is then an override with probability b / a (Fox et al.
+    # 2008).
     store: Any = walk.store
     for node in sorted(set(nodes) - {0}):
         own, extra = walk.topology.favoured(node)

@@ -162,11 +162,9 @@ def scan_units(
     source: ChoiceSource,
     log_q: float = 0.0,
 ) -> float:
-    """A restricted Gibbs scan of units over two dishes; returns log_q plus the log probability of the result.
-
-    Sequential allocation if ``sides`` is -1 (Dahl 2003), a Gibbs scan if it is 0 or 1 (Jain & Neal 2004).
-    Weights are (size - d0) DM(n + c)/DM(n); with ``forced`` (sides by unit) nothing is drawn.
-    """
+    """A restricted Gibbs scan of units over two dishes; returns log_q plus log p of the result."""
+    # Sequential allocation if `sides` is -1 (Dahl 2003), a Gibbs scan if it is 0 or 1 (Jain & Neal 2004).
+    # Weights are (size - d0) DM(n + c)/DM(n); with `forced` (sides by unit) nothing is drawn.
     slots = [slot_a, slot_b]
     for u in order:
         block = units.customers(u)
@@ -238,7 +236,7 @@ def move_seated_units(
     dish: int,
     source: ChoiceSource,
 ) -> None:
-    """The same if values sit at tables of their own: at those of the proposal (see `SeatsValues`)."""
+    """The same if values sit at tables of their own: at those of the proposal (see `BurstyReferenceBank`)."""
     bank.settle(lambda: move_units(walk, bank, units, which, dish, source))
 
 

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any, Protocol
 
 from hdpkit.arrays import Floats, Int32s
+from hdpkit.errors import StateError
 from hdpkit.measures._slots import DishSlots
 from hdpkit.random import ChoiceSource
 from hdpkit.steps.root import ReferenceRoot
@@ -54,12 +55,11 @@ class Tree(Protocol):
 
 
 class ReferenceWalk:
-    """Seats customers of a franchise over any store.
+    """Seats customers of a franchise over any store."""
 
-    Predictive rows are computed from the root down, and customers are seated from their restaurant up
-    (Chinese restaurant franchise, Teh et al. 2006, section 5.1; discounts as in Teh 2006). ``root`` is the
-    distribution from which the root's children draw; None: latent dishes.
-    """
+    # Rows are computed from the root down, customers are seated from their restaurant up (Chinese
+    # restaurant franchise, Teh et al. 2006, section 5.1; discounts as in Teh 2006). `root` is what the
+    # root's children draw from.
 
     def __init__(
         self,
@@ -79,16 +79,23 @@ class ReferenceWalk:
         # Tables are drawn at the end of a step, given counts of customers.
         self.tables_at_end = detail_of(store) is Detail.COUNTS
 
+    def dish(self, customer: int) -> int:
+        """Dish of a data customer; raises a StateError if the customer is not seated."""
+        dish = self.store.dish_of(customer)
+        if dish < 0:
+            raise StateError(
+                "customer", customer, "seated", "Start the franchise, or seat the customer first."
+            )
+        return dish
+
     def home(self, customer: int) -> int:
         """Current restaurant of a data customer."""
         return self.topology.home_of(customer, self.store)
 
     def prior_row(self, node: int) -> Floats:
-        """P_node of every live dish, ascending, and of a new dish: shape (K + 1,).
-
-        P_r(k) = [c_rk - d t_rk + (theta + d T_r) P_parent(k)] / (theta + c_r); the row of an empty restaurant
-        is its parent's. A restaurant that favours a dish adds to the dish's count and to theta + c_r.
-        """
+        """P_node of every live dish, ascending, and of a new dish: shape (K + 1,)."""
+        # P_r(k) = [c_rk - d t_rk + (theta + d T_r) P_parent(k)] / (theta + c_r); an empty restaurant has
+        # its parent's row. One that favours a dish adds to the dish's count and to theta + c_r.
         live = self.slots.occupied_slots()
         row = self.root.row(live)
         for r in reversed(self.root.restaurants(self.topology.path(node))):
@@ -110,11 +117,9 @@ class ReferenceWalk:
         return float(self.prior_row(node)[place if place >= 0 else -1])
 
     def seat(self, customer: int, node: int, dish: int, source: ChoiceSource) -> None:
-        """Seat a customer (a data customer, or ~t for table t) who eats this dish.
-
-        At each restaurant: join a table of size s with weight s - d, or open one with weight (theta + d T)
-        P_parent(dish); a new table is a customer of the parent.
-        """
+        """Seat a customer (a data customer, or ~t for table t) who eats this dish."""
+        # At each restaurant: join a table of size s with weight s - d, or open one with weight (theta + d
+        # T) P_parent(dish); a new table is a customer of the parent.
         opened = []  # all draws are made before anything changes, because a draw may fail
         while node >= 0 and self._opens(node, int(self.topology.parent[node]), dish, source):
             opened.append(node)
@@ -139,10 +144,7 @@ class ReferenceWalk:
         return source.bernoulli(fresh / (fresh + share))
 
     def unseat(self, customer: int, node: int, dish: int, source: ChoiceSource) -> bool:
-        """Remove a customer; True if a latent dish has lost its last one.
-
-        A table that becomes empty is removed as a customer of the parent. Observed dishes always exist.
-        """
+        """Remove a customer; True if a latent dish has lost its last one."""
         closed = True
         while closed and node >= 0:
             closed, customer = self.store.remove(node, dish, customer, source)

@@ -9,7 +9,7 @@ and `CellsStore` not even that. `hdpkit.franchise.declarations` says where a sto
 
 from hdpkit.checks import instance
 from hdpkit.registry import Registry
-from hdpkit.stores._counts import CountsStore
+from hdpkit.stores._counts import CellsStore, CountsStore
 from hdpkit.stores._explicit import ExplicitStore
 from hdpkit.stores._histogram import HistogramStore
 from hdpkit.stores.counts import CountsReference
@@ -17,32 +17,20 @@ from hdpkit.stores.explicit import ExplicitReference
 from hdpkit.stores.frozen import FrozenCells, FrozenCounts, FrozenSeating, FrozenSeats, FrozenSizes
 from hdpkit.stores.histogram import HistogramReference
 from hdpkit.stores.protocol import (
-    Compacts,
-    CountsDishes,
-    CountsInBulk,
-    CountsSizes,
     Detail,
     Frozen,
-    KeepsCells,
-    ObservesDishes,
-    ReportsMemory,
-    ScoresSeating,
     SeatingStore,
     TableStore,
     TakesBack,
     TallyStore,
-    TotalsInBulk,
     declared_detail,
     detail_of,
     missing_methods,
 )
 
 __all__ = [
-    "Compacts",
-    "CountsDishes",
-    "CountsInBulk",
+    "CellsStore",
     "CountsReference",
-    "CountsSizes",
     "CountsStore",
     "Detail",
     "ExplicitReference",
@@ -55,15 +43,10 @@ __all__ = [
     "FrozenSizes",
     "HistogramReference",
     "HistogramStore",
-    "KeepsCells",
-    "ObservesDishes",
-    "ReportsMemory",
-    "ScoresSeating",
     "SeatingStore",
     "TableStore",
     "TakesBack",
     "TallyStore",
-    "TotalsInBulk",
     "at_least",
     "detail_of",
     "missing_methods",

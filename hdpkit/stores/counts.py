@@ -119,12 +119,10 @@ class NamelessTables(CountedStore):
 
 
 class CountsReference(NamelessTables):
-    """Customers and tables by restaurant and dish, and the dish of each data customer.
+    """Customers and tables by restaurant and dish, and the dish of each data customer."""
 
-    `join` draws nothing, and `remove` removes a table only if there would be more tables than customers. The
-    calling code draws the tables: if the root has weights, at the end of a step, given the customers (Teh et
-    al. 2006, section 5.3); if the root is a restaurant, whenever a customer leaves or enters.
-    """
+    # The calling code draws the tables: if the root has weights, at the end of a step, given the customers
+    # (Teh et al. 2006, section 5.3); if the root is a restaurant, whenever a customer leaves or enters.
 
     DETAIL = Detail.COUNTS
 

@@ -4,15 +4,26 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 
+import attrs
+
 from hdpkit.arrays import Int32s
 from hdpkit.random import ChoiceSource
 from hdpkit.stores._seating import SEATS, columns, empty_row
 from hdpkit.stores.counts import CountedStore, named_columns
 from hdpkit.stores.protocol import Detail, Frozen
-from hdpkit.stores.tables import Table, TablesInLists
 
 
-class ExplicitReference(TablesInLists, CountedStore):
+@attrs.define
+class Table:
+    """A table and where it sits."""
+
+    node: int
+    dish: int
+    size: int = 1
+    seat: int = -1  # the table of the parent restaurant at which this one sits
+
+
+class ExplicitReference(CountedStore):
     """The full seating: a table for each data customer, a seat in the parent for each table."""
 
     DETAIL = Detail.SEATS
@@ -102,6 +113,42 @@ class ExplicitReference(TablesInLists, CountedStore):
         record.dish = dish
         self._serving.setdefault((record.node, dish), []).append(table)
         self._count(record.node, dish, customers=record.size, tables=1)
+
+    # ------------------------------------------------------------------ taking changes back: `TakesBack`
+
+    def table_dish(self, table: int) -> int:
+        """Dish of a table, -1 if no table has this number."""
+        return self._tables[table].dish if table in self._tables else -1
+
+    def sit(self, customer: int, table: int) -> None:
+        """Seat a customer at this table, which has others."""
+        record = self._tables[table]
+        record.size += 1
+        self._sit(customer, table)
+        self._count(record.node, record.dish, customers=1)
+
+    def reopen(self, node: int, dish: int, customer: int, table: int) -> None:
+        """Open a closed table again under its number, with this customer and first in its list."""
+        self._tables[table] = Table(node, dish)
+        self._serving.setdefault((node, dish), []).insert(0, table)
+        self._sit(customer, table)
+        self._count(node, dish, customers=1, tables=1)
+
+    def table_before(self, table: int) -> int:
+        """The table before this one in the list of its restaurant and dish, -1 if it is the first."""
+        record = self._tables[table]
+        tables = self._serving[record.node, record.dish]
+        place = tables.index(table)
+        return tables[place - 1] if place else -1
+
+    def place_after(self, table: int, before: int) -> None:
+        """Move a table behind another one of its list; with -1 it becomes the first."""
+        record = self._tables[table]
+        tables = self._serving[record.node, record.dish]
+        tables.remove(table)
+        tables.insert(tables.index(before) + 1 if before >= 0 else 0, table)
+
+    # ------------------------------------------------------------------ frozen states
 
     def relabel_dishes(self, mapping: Int32s) -> None:
         super().relabel_dishes(mapping)

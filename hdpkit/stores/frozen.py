@@ -20,36 +20,19 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Mapping
-from typing import Any, ClassVar, Protocol, Self
+from typing import Any, ClassVar, Self
 
 import attrs
 import numpy as np
 import numpy.typing as npt
 
 from hdpkit.arrays import Floats, Int32s
-from hdpkit.checks import whole_number
-from hdpkit.errors import DataError, StateError
+from hdpkit.errors import StateError
 from hdpkit.random import ChoiceSource
 from hdpkit.stores import _labelled_seating as compiled
 from hdpkit.stores import labelled_seating as readable
 from hdpkit.stores._counts import dishes_of
 from hdpkit.stores.protocol import Detail, Frozen
-
-
-class Tree(Protocol):
-    """The restaurants of a franchise: a `Topology`, or any object with these arrays."""
-
-    @property
-    def home(self) -> Any:
-        """Restaurant of each data customer."""
-
-    @property
-    def parent(self) -> Any:
-        """Parent of each restaurant, -1 for the root."""
-
-    @property
-    def level(self) -> Any:
-        """Level of each restaurant, 0 for the root."""
 
 
 @attrs.frozen
@@ -73,12 +56,7 @@ class FrozenSeating:
     @staticmethod
     def of(arrays: Mapping[str, Any]) -> FrozenSeating:
         """Return the typed form of a frozen state."""
-        if not isinstance(arrays, Mapping):
-            raise DataError("arrays", arrays, "what a store froze", "See freeze() of a store.")
         kind = FrozenSeating.kind_of(arrays)
-        missing = [name for name in kind.names() if name not in arrays]
-        if missing:
-            raise DataError("arrays", list(arrays), f"arrays with {missing}", "See freeze() of a store.")
         return kind(*(arrays[name] for name in kind.names()))
 
     @staticmethod
@@ -107,14 +85,10 @@ class FrozenSeating:
         return dishes
 
     def with_customers(self, more: int, known: int = 0) -> Self:
-        """Return the same seating with ``more`` unseated data customers added at the end.
-
-        The last ``known`` customers belong to known components and remain the last.
-        """
+        """Return the same seating with ``more`` unseated data customers added at the end."""
         name = self.names()[0]
         there = np.asarray(getattr(self, name))
-        more = whole_number("more", more, 0, 2**31 - 2 - len(there), remedy="Customers are int32.")
-        end = len(there) - whole_number("known", known, 0, len(there), remedy="0 without known components.")
+        end = len(there) - known
         all_ = np.concatenate([there[:end], np.full(more, -1, dtype=np.int32), there[end:]])
         return attrs.evolve(self, **{name: all_})
 
@@ -127,12 +101,12 @@ class FrozenSeating:
     def to(
         self,
         detail: Detail,
-        tree: Tree | None = None,
+        tree: Any = None,
         source: ChoiceSource | None = None,
         draws: Draws = COMPILED,
         discount: Floats | None = None,
     ) -> FrozenSeating:
-        """Return the form of another `Detail`."""
+        """Return the form of another `Detail`; ``tree`` has arrays ``home``, ``parent`` and ``level``."""
         found = self._by_customer(tree)
         while detail < found.DETAIL:
             found = found._lower()
@@ -146,7 +120,7 @@ class FrozenSeating:
             found = found._higher(tree, source, draws, discount)
         return found
 
-    def _by_customer(self, tree: Tree | None) -> FrozenSeating:
+    def _by_customer(self, tree: Any) -> FrozenSeating:
         """Return the seating with a dish for each data customer."""
         return self
 
@@ -154,7 +128,7 @@ class FrozenSeating:
         raise NotImplementedError
 
     def _higher(
-        self, tree: Tree, source: ChoiceSource, draws: Draws, discount: Floats | None
+        self, tree: Any, source: ChoiceSource, draws: Draws, discount: Floats | None
     ) -> FrozenSeating:
         raise NotImplementedError
 
@@ -203,7 +177,7 @@ class FrozenSizes(FrozenSeating):
         totals = [np.add.reduceat(c, begins) if len(node) else begins for c in (customers, self.bin_count)]
         return FrozenCounts(self.dish, node[begins], dish[begins], *(t.astype(np.int32) for t in totals))
 
-    def _higher(self, tree: Tree, source: ChoiceSource, draws: Draws, discount: Floats | None) -> FrozenSeats:
+    def _higher(self, tree: Any, source: ChoiceSource, draws: Draws, discount: Floats | None) -> FrozenSeats:
         lead = getattr(tree, "lead", None)  # of restaurants with several parents
         more = () if lead is None else (lead,)
         return FrozenSeats(**draws.seat_out(self.arrays(), tree.home, tree.parent, tree.level, source, *more))
@@ -221,17 +195,15 @@ class FrozenCounts(FrozenSeating):
     count_customers: Int32s
     count_tables: Int32s
 
-    def _higher(self, tree: Tree, source: ChoiceSource, draws: Draws, discount: Floats | None) -> FrozenSizes:
+    def _higher(self, tree: Any, source: ChoiceSource, draws: Draws, discount: Floats | None) -> FrozenSizes:
         return FrozenSizes(**draws.draw_sizes(self.arrays(), source, discount))
 
 
 @attrs.frozen(eq=False)
 class FrozenCells(FrozenSeating):
-    """Counts by cell: the number of dishes of each cell, the customers of each dish, and the order of
-    customers.
+    """Counts by cell: the number of dishes of each cell, the customers of each, and their order."""
 
-    The key determines which customer of a cell eats which dish.
-    """
+    # The key determines which customer of a cell eats which dish.
 
     DETAIL = Detail.COUNTS
     OWN: ClassVar[tuple[str, ...]] = ("cell_runs", "run_dish", "run_count", "cell_key")
@@ -250,7 +222,7 @@ class FrozenCells(FrozenSeating):
         """Raises a StateError: the dishes of customers can't be computed without the cells."""
         raise StateError("seating", "by cell", "one of customers", "Take to(Detail.COUNTS, topology).")
 
-    def _by_customer(self, tree: Tree | None) -> FrozenCounts:
+    def _by_customer(self, tree: Any) -> FrozenCounts:
         cells = getattr(tree, "cells", None)
         if cells is None:
             raise StateError(

@@ -13,10 +13,9 @@ from hdpkit.stores.protocol import Detail, Frozen
 
 
 class HistogramReference(NamelessTables):
-    """Tables of each size that serve a dish (Blunsom et al. 2009, algorithms 1 and 2, corrected).
+    """Tables of each size that serve a dish (Blunsom et al. 2009, algorithms 1 and 2, corrected)."""
 
-    A customer who joins a table of size s makes it a table of size s + 1.
-    """
+    # A customer who joins a table of size s makes it a table of size s + 1.
 
     DETAIL = Detail.SIZES
 

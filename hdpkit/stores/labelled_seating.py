@@ -41,12 +41,9 @@ _S = _stirling()
 
 
 def draw_table_sizes(n: int, t: int, source: ChoiceSource, d: float = 0.0) -> list[int]:
-    """Draw the sizes of t tables where n customers sit, in the order in which they opened, discount d.
-
-    Customers arrive in order. First the customers who open a table are drawn. Each of the others then joins
-    the table of a uniformly drawn earlier customer or, with a discount, a table drawn with probability
-    proportional to its size - d.
-    """
+    """Draw the sizes of t tables where n customers sit, in the order in which they opened, discount d."""
+    # Customers arrive in order. First those who open a table are drawn; each other joins the table of a
+    # uniformly drawn earlier customer or, with a discount, a table with probability prop. to its size - d.
     if t == 1 or t == n:
         return [n] if t == 1 else [1] * n
     if d > 0.0:
@@ -99,10 +96,8 @@ def openings_by_trial(n: int, t: int, source: ChoiceSource) -> list[bool]:
 
 
 def trial(n: int, t: int, a: float, source: ChoiceSource) -> list[bool] | None:
-    """Let customer i open with probability a / (a + i - 1); None unless exactly t do.
-
-    Given that t open, the distribution of the openings doesn't depend on a.
-    """
+    """Let customer i open with probability a / (a + i - 1); None unless exactly t do."""
+    # Given that t open, the distribution of the openings doesn't depend on a.
     opens = [True]
     more = t - 1
     for i in range(1, n):
@@ -150,12 +145,9 @@ def aggregate(labelled: Frozen) -> Frozen:
 def draw_sizes(
     frozen: Frozen, source: ChoiceSource, discount: npt.NDArray[np.float64] | None = None
 ) -> Frozen:
-    """Draw sizes of tables given dishes and counts, for the discount of each restaurant (None: 0).
-
-    If seats are then drawn uniformly given the sizes (`seat_out`), the partition of the n customers of a
-    restaurant and dish into t tables has the distribution of the model: without a discount that of the cycles
-    of a uniformly random permutation with t cycles.
-    """
+    """Draw sizes of tables given dishes and counts, for the discount of each restaurant (None: 0)."""
+    # With seats drawn uniformly given the sizes (`seat_out`), the partition of n customers into t tables
+    # has the distribution of the model.
     bins = [
         (node, dish, size, count)
         for node, dish, customers, tables in zip(*(frozen[name].tolist() for name in COUNTS), strict=True)
@@ -173,12 +165,10 @@ def seat_out(
     source: ChoiceSource,
     lead: Int32s | None = None,
 ) -> Frozen:
-    """Draw a labelled seating uniformly among those that fit dishes and histograms.
-
-    From the leaves up: the customers of a restaurant who eat a dish are put in a uniformly random order and
-    assigned to tables of the given sizes; these tables are then customers of the parent. (Every seating
-    results from the same number of orders.) ``lead`` is the restaurant of each node, if some have several.
-    """
+    """Draw a labelled seating uniformly among those that fit dishes and histograms."""
+    # From the leaves up: the customers of a restaurant and dish in a uniformly random order are assigned to
+    # tables of the given sizes; these are then customers of the parent. (Every seating results from the
+    # same number of orders.) `lead` is the restaurant of each node, if some have several.
     sizes: dict[tuple[int, int], list[tuple[int, int]]] = defaultdict(list)
     for node, dish, size, count in zip(*(frozen[name].tolist() for name in SIZES), strict=True):
         sizes[node if lead is None else int(lead[node]), dish].extend([(size, node)] * count)

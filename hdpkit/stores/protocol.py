@@ -11,7 +11,7 @@ from typing import Any, ClassVar, Protocol, runtime_checkable
 import numpy as np
 import numpy.typing as npt
 
-from hdpkit.arrays import Floats, Int32s, Int64s
+from hdpkit.arrays import Int32s
 from hdpkit.checks import ByClass
 from hdpkit.errors import ParameterError
 from hdpkit.random import ChoiceSource
@@ -21,10 +21,7 @@ Frozen = dict[str, npt.NDArray[np.int32]]
 
 
 class Detail(enum.IntEnum):
-    """What a store keeps, from the least to the most.
-
-    A store class declares it as ``DETAIL``, by a member or its name in small letters.
-    """
+    """What a store keeps, from the least to the most."""
 
     COUNTS = 1
     """The dish of each data customer, and customers and tables by restaurant and dish."""
@@ -47,17 +44,7 @@ def declared_detail(store: type) -> Detail | None:
 
 
 def detail_of(store: Any) -> Detail:
-    """What a store, or a store class, keeps.
-
-    Parameters
-    ----------
-    store : SeatingStore or type
-
-    Raises
-    ------
-    ParameterError
-        If the class declares no `Detail`.
-    """
+    """What a store, or a store class, keeps."""
     kind = store if isinstance(store, type) else type(store)
     detail = declared_detail(kind)
     if detail is None:
@@ -69,6 +56,11 @@ def detail_of(store: Any) -> Detail:
 
 class SeatingStore(Protocol):
     """The methods of every store. ``Store(n_customers, n_nodes)`` returns an empty store."""
+
+    # A store may also have, for speed (docs/extending.md): totals(), customers and tables of restaurants;
+    # counts(), four columns by restaurant and dish; dish_sizes(), data customers of each dish that has any;
+    # log_seating(concentration, discount); size_counts(nodes), sizes of tables and how many have each;
+    # memory_parts(), bytes by purpose; compact(), release memory; observe(values), read observed dishes.
 
     DETAIL: ClassVar[Detail]
     """What it keeps: counts, sizes or seats, as a `Detail` or its name. It freezes states of this form, and
@@ -102,18 +94,14 @@ class SeatingStore(Protocol):
             Slot of the dish.
         customer : int
             A data customer, or ~t for table t of a child.
-
-        Returns
-        -------
-        int
-            The table as a customer of the parent.
         """
 
     def remove(self, node: int, dish: int, customer: int, source: ChoiceSource) -> tuple[bool, int]:
         """Remove a customer.
 
         A store of sizes draws the table by customer: size s with probability proportional to s times the
-        number of tables of this size, independent of the discount.
+        number of tables of this size, independent of the discount. Returns whether the table closed, and the
+        table as a customer of the parent.
 
         Parameters
         ----------
@@ -125,13 +113,6 @@ class SeatingStore(Protocol):
             A data customer, or ~t for table t of a child.
         source : ChoiceSource
             For the draw of the table.
-
-        Returns
-        -------
-        closed : bool
-            Whether the table closed.
-        table : int
-            The table as a customer of the parent.
         """
 
     def clear(self) -> None:
@@ -152,10 +133,6 @@ class SeatingStore(Protocol):
             Number of the restaurant.
         dish : int
             Slot of the dish.
-
-        Returns
-        -------
-        int
         """
 
     def tables(self, node: int, dish: int) -> int:
@@ -167,10 +144,6 @@ class SeatingStore(Protocol):
             Number of the restaurant.
         dish : int
             Slot of the dish.
-
-        Returns
-        -------
-        int
         """
 
     def node_customers(self, node: int) -> int:
@@ -185,16 +158,14 @@ class SeatingStore(Protocol):
     def table_sizes(self, node: int, dish: int) -> Int32s:
         """Sizes of the tables that serve a dish in a restaurant, ascending.
 
+        Returns an int32 array.
+
         Parameters
         ----------
         node : int
             Number of the restaurant.
         dish : int
             Slot of the dish.
-
-        Returns
-        -------
-        int32 array, ascending
         """
 
     def relabel_dishes(self, mapping: Int32s) -> None:
@@ -218,17 +189,13 @@ class SeatingStore(Protocol):
 
 
 class TallyStore(SeatingStore, Protocol):
-    """The additional method of a store of counts, whose `join` and `remove` draw nothing.
+    """The additional method of a store of counts, whose `join` and `remove` draw nothing."""
 
-    `remove` also removes a table if there would otherwise be more tables than customers. `table_sizes` raises
-    a StateError.
-    """
+    # `remove` also removes a table if there would be more tables than customers. `table_sizes` raises a
+    # StateError.
 
     def set_tables(self, node: int, dish: int, tables: int, parent: int) -> None:
-        """Set the number of tables of a dish; the parent's number of customers changes as much.
-
-        With ``parent`` -1 no other restaurant changes.
-        """
+        """Set the number of tables of a dish; the parent's number of customers changes as much."""
 
 
 class TableStore(SeatingStore, Protocol):
@@ -249,10 +216,10 @@ class TableStore(SeatingStore, Protocol):
 
 @runtime_checkable
 class TakesBack(Protocol, metaclass=ByClass):
-    """A store of seats that seats customers at given tables, and whose changes can be taken back exactly.
+    """A store of seats that seats customers at given tables, and whose changes can be taken back exactly."""
 
-    The tables of a restaurant and dish are in a list. Its order is part of a frozen state, and it may be any.
-    """
+    # The tables of a restaurant and dish are in a list. Its order is part of a frozen state, and may be
+    # any.
 
     def table_dish(self, table: int) -> int:
         """Dish of a table, -1 if no table has this number."""
@@ -289,84 +256,3 @@ def _methods(detail: Detail) -> tuple[str, ...]:
         name for protocol in protocols for name, method in vars(protocol).items() if isfunction(method)
     ]
     return tuple(name for name in methods if not name.startswith("_"))
-
-
-@runtime_checkable
-class CountsInBulk(Protocol, metaclass=ByClass):
-    """A store that returns all its counts at once."""
-
-    def counts(self) -> tuple[Int32s, Int32s, Int32s, Int32s]:
-        """Restaurant, dish, customers and tables of every dish of every restaurant that serves it."""
-
-
-@runtime_checkable
-class CountsDishes(Protocol, metaclass=ByClass):
-    """A store that counts the data customers of its dishes."""
-
-    def dish_sizes(self) -> Int64s:
-        """Data customers of each dish that has any, in the order of dishes: int64."""
-
-
-@runtime_checkable
-class TotalsInBulk(Protocol, metaclass=ByClass):
-    """A store that returns the totals of all restaurants at once."""
-
-    def totals(self) -> tuple[Int64s, Int64s]:
-        """Customers and tables of every restaurant: two int64 arrays, shape (n_nodes,)."""
-
-
-@runtime_checkable
-class ScoresSeating(Protocol, metaclass=ByClass):
-    """A store that computes the log probability of its seating."""
-
-    def log_seating(self, concentration: Floats, discount: Floats) -> float:
-        """Log probability of the seating of all restaurants in nats, given theta and d of each restaurant."""
-
-
-@runtime_checkable
-class CountsSizes(Protocol, metaclass=ByClass):
-    """A store that counts its tables by size."""
-
-    def size_counts(self, nodes: Int64s) -> tuple[Int64s, Int64s]:
-        """Sizes of the tables of these restaurants, ascending, and the number of tables of each size."""
-
-
-@runtime_checkable
-class Compacts(Protocol, metaclass=ByClass):
-    """A store that can release unused memory between sweeps."""
-
-    def compact(self, share: float = 0.5) -> bool:
-        """Release unused memory where it is more than this share; True if any was released.
-
-        Nothing else changes.
-        """
-
-
-@runtime_checkable
-class ReportsMemory(Protocol, metaclass=ByClass):
-    """A store that reports its memory by purpose."""
-
-    def memory_parts(self) -> dict[str, int]:
-        """Bytes held, by purpose; `memory_bytes` is their sum."""
-
-
-@runtime_checkable
-class KeepsCells(Protocol, metaclass=ByClass):
-    """A store that doesn't record which of the customers with one term in a document eats which dish."""
-
-    def cell_runs(self) -> tuple[Int32s, Int32s, Int32s]:
-        """The number of dishes of each cell, the dishes, and the customers of each dish: int32 arrays."""
-
-    def count_into(self, bank: Any, slots: Int32s, more: Any = None) -> None:
-        """Recompute the statistics of dishes in a bank that counts by cell."""
-
-    def seated(self) -> int:
-        """Number of data customers who are seated."""
-
-
-@runtime_checkable
-class ObservesDishes(Protocol, metaclass=ByClass):
-    """A store that can read observed dishes from the data instead of storing them."""
-
-    def observe(self, values: Int32s) -> None:
-        """Set the observed dishes of the data customers."""

@@ -23,7 +23,7 @@ from hypothesis.stateful import (
 )
 
 from hdpkit.random import RandomStream
-from hdpkit.stores import Compacts, Detail, TotalsInBulk, detail_of
+from hdpkit.stores import Detail, detail_of
 
 seeds = st.integers(0, 2**32 - 1)
 
@@ -153,7 +153,7 @@ class StoreMachine(RuleBasedStateMachine):
         self.store.relabel_dishes(mapping)
         self.labels = fresh
 
-    @precondition(lambda self: isinstance(self.store, Compacts))
+    @precondition(lambda self: hasattr(self.store, "compact"))
     @rule(share=st.sampled_from([0.0, 0.0, 0.5]))
     def compact(self, share: float) -> None:
         """Releasing memory (an optional method) changes only `memory_bytes`."""
@@ -372,7 +372,7 @@ class StoreMachine(RuleBasedStateMachine):
     def totals_agree(self) -> None:
         """The optional `totals` agrees with the restaurants, and `memory_bytes` is plausible."""
         assert self.store.memory_bytes() >= 0
-        totals = isinstance(self.store, TotalsInBulk)
+        totals = hasattr(self.store, "totals")
         if totals:
             customers, tables = self.store.totals()
             nodes = range(len(self.parent))

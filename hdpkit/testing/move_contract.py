@@ -204,7 +204,9 @@ def check_part(
         Names the franchise and the error. A correct part fails with probability at most 1e-4.
     """
     if not callable(make):
-        raise ParameterError("make", make, "a function without arguments that returns a part", "Its class.")
+        raise ParameterError(
+            "make", make, "a function without arguments that returns a part", "Give a class."
+        )
     measure = check_arguments(move, measure, shapes, seed)
     text("name", name, remedy="The name under which the move finds the part.")
     whole_number("replicas", replicas, 1, 10_000_000)

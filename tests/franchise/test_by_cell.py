@@ -10,7 +10,7 @@ from hdpkit.franchise.topology import Topology
 from hdpkit.measures.bursty_cells import BurstyCells
 from hdpkit.posterior.fold_in import new_group_model
 from hdpkit.random import Streams
-from hdpkit.stores import CountsStore, KeepsCells
+from hdpkit.stores import CellsStore, CountsStore
 
 COUNTS = np.random.default_rng(5).poisson(np.random.default_rng(6).gamma(0.4, 12.0, size=(40, 15)))
 COUNTS[7] = 0  # a document without a customer
@@ -52,7 +52,7 @@ def tokens():
 
 
 def by_cell(fr):
-    return isinstance(fr.store, KeepsCells)
+    return isinstance(fr.store, CellsStore)
 
 
 def state(fr):

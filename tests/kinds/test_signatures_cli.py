@@ -14,7 +14,7 @@ from hdpkit.errors import CorruptRunError
 from hdpkit.kinds.catalog import kind_of_run
 from hdpkit.report import write_report
 from hdpkit.signatures import CHANNELS, extract_signatures, name_signatures, signature_tables
-from hdpkit.stores import KeepsCells
+from hdpkit.stores import CellsStore
 
 SBS96 = CHANNELS["SBS96"]
 LAWS = np.random.default_rng(5).dirichlet(np.full(96, 0.08), size=2)
@@ -85,7 +85,7 @@ def test_known_signatures_that_differ_by_sample(files, tmp_path, kind):
     assert result.exit_code == 0, result.output
     run = hk.open_run(tmp_path / "run")
     franchise = run.franchise(0)
-    assert isinstance(franchise.store, KeepsCells)
+    assert isinstance(franchise.store, CellsStore)
     franchise.audit()
     known = franchise.known
     rows = franchise.topic_counts
@@ -209,7 +209,7 @@ def test_levels_stand_above_the_samples(files, tmp_path):
     assert result.exit_code == 0, result.output
     franchise = hk.open_run(tmp_path / "run").franchise()
     assert [one.each for one in franchise.declarations] == [None, "type", "document"]
-    assert isinstance(franchise.store, KeepsCells)
+    assert isinstance(franchise.store, CellsStore)
     assert franchise.data.document_lengths.max() == 50
     assert "12 samples had more than 50 mutations" in result.output
     assert "of 12 samples some were not drawn" in result.output
@@ -326,7 +326,7 @@ def test_known_signatures_as_components(known_as, levels, files, tmp_path):
     assert result.exit_code == 0, result.output
     run = hk.open_run(tmp_path / "run")
     assert run.franchise().known.labels == ("SBS1", "SBS2")
-    assert isinstance(run.franchise().store, KeepsCells)
+    assert isinstance(run.franchise().store, CellsStore)
     assert len(run.franchise().declarations) == (3 if levels else 2)
     found, _ = signatures_of_run(run)
     assert set(found.titles[:2]) == {"SBS1", "SBS2"}

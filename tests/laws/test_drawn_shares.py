@@ -11,7 +11,7 @@ from scipy.stats import norm
 import hdpkit as hk
 from hdpkit.franchise.sample import _pitman_yor
 from hdpkit.random import Streams
-from hdpkit.stores import KeepsCells
+from hdpkit.stores import CellsStore
 from hdpkit.testing.pvalues import SampledTests
 
 STICKS = 300  # what they leave is below 1e-3 of a restaurant with the discounts below
@@ -168,7 +168,7 @@ def test_the_truth_has_a_uniform_rank(name):
                 state["components"] = {**template["components"], "root weights": {"weights": truth[0]}}
             streams = Streams(seed + replicate)
             franchise.thaw(state, streams.source(1))
-            assert isinstance(franchise.store, KeepsCells) == case.by_cell
+            assert isinstance(franchise.store, CellsStore) == case.by_cell
             own = shares_of(franchise, case, streams, n_documents)
             dish = int(franchise.dishes[0])
             true = truth[tree.first[-1] :]

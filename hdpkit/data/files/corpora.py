@@ -23,7 +23,7 @@ import numpy.typing as npt
 from hdpkit.checks import choice, instance
 from hdpkit.checks import path as path_of
 from hdpkit.data import Corpus, Limits, ShardedCorpus
-from hdpkit.data.corpus import Described, write_blocks
+from hdpkit.data.corpus import Described, content_of, write_blocks
 from hdpkit.data.files.count_files import (
     is_uci,
     matrix_entries,
@@ -33,7 +33,7 @@ from hdpkit.data.files.count_files import (
     read_vocabulary,
 )
 from hdpkit.data.files.counts import CellSpool, Counts, by_document, limited
-from hdpkit.data.files.shards import check_shards, is_shard, is_sharded_folder, storing_shards
+from hdpkit.data.files.shards import check_shards, is_shard, is_sharded_folder, storing_shards, write_content
 from hdpkit.data.files.tables import TABLES, Table, missing, suffix_of
 from hdpkit.data.files.text_files import (
     MAX_LINE_BYTES,
@@ -49,9 +49,8 @@ from hdpkit.data.files.text_files import (
 )
 from hdpkit.data.files.text_options import TextCounter, TextOptions
 from hdpkit.data.matrices import read_matrix
-from hdpkit.data.sharded import write_again
+from hdpkit.data.sharded import content_of_shards
 from hdpkit.errors import DataError, ParameterError, SkippedFilesWarning, printable
-from hdpkit.files import refusals
 
 
 def read_text_folder(folder: Path, layout: Layout, notes: ReadingNotes) -> Iterator[Document]:
@@ -230,11 +229,11 @@ class ReadingSettings:
         """Return the object described by the result of `as_data`."""
         remedy = "It was damaged or changed; write it again."
         if not isinstance(data, dict) or set(data) != {"format", "layout", "counter"}:
-            raise DataError(where, data, "format, layout and counter", remedy)
+            raise DataError(where, data, "a dict with the keys format, layout and counter", remedy)
         format = choice(f"{where}, format", data["format"], FORMATS, remedy=remedy)
         layout, counter = data["layout"], data["counter"]
         if (layout is None or counter is None) == (format in TEXT_FORMATS):
-            raise DataError(where, format, "with layout and counter where it is of texts", remedy)
+            raise DataError(where, format, "of texts, with layout and counter, or of counts", remedy)
         known = {field.name for field in attrs.fields(Layout)}
         if isinstance(layout, dict):
             layout = {"date_column": None, **layout}  # runs that are older than the option
@@ -461,27 +460,22 @@ def skipped_text(notes: ReadingNotes, most: int = 5) -> str:
 
 
 def read_any(
-    path: str | os.PathLike[str],
-    format: str | None = None,
-    vocabulary: str | os.PathLike[str] | None = None,
-    text: TextOptions | None = None,
-    limits: Limits | None = None,
-    layout: Layout | None = None,
-    notes: ReadingNotes | None = None,
-) -> ReadCorpus:
+    path: Any, format: Any = None, vocabulary: Any = None, text: Any = None, limits: Any = None,
+    layout: Any = None, notes: ReadingNotes | None = None,
+) -> ReadCorpus:  # fmt: skip
     """Read a corpus, and return how it was read. Parameters and errors as in `read_corpus`."""
     request = Request.of(path, format, vocabulary, text, limits, layout)
     place, format, words = request.place, request.format, request.words
     with reading(place):
         if format in TEXT_FORMATS:
             counter = TextCounter(text, vocabulary=words)
-            settings = ReadingSettings(format=format, layout=layout or Layout(), counter=counter)
+            settings = ReadingSettings(format=format, layout=request.layout, counter=counter)
             return read_texts(place, settings, limits, notes=notes)
         corpus = _read_counts(place, format, words, limits)
         return ReadCorpus(corpus=corpus, settings=ReadingSettings(format=format))
 
 
-@attrs.frozen(kw_only=True)
+@attrs.frozen
 class Request:
     """The arguments of `read_corpus`, checked, and the terms of the vocabulary file."""
 
@@ -489,21 +483,22 @@ class Request:
     format: str
     words: tuple[str, ...] | None
     text: TextOptions | None
-    limits: Limits | None
-    layout: Layout | None
+    limits: Limits
+    layout: Layout
 
     @classmethod
-    def of(
-        cls,
-        path: str | os.PathLike[str],
-        format: str | None,
-        vocabulary: str | os.PathLike[str] | None,
-        text: TextOptions | None,
-        limits: Limits | None,
-        layout: Layout | None,
-    ) -> Request:
+    def of(cls, path: Any, format: Any, vocabulary: Any, text: Any, limits: Any, layout: Any) -> Request:
         """Check the arguments. Parameters and errors as in `read_corpus`."""
-        place, format = _place_and_format(path, format)
+        place = path_of("path", path)
+        found = detect_format(place)
+        if format is None:
+            format = found
+        choice("format", format, FORMATS, remedy="Leave it out to have it detected.")
+        if (found in _FOLDERS) != (format in _FOLDERS):
+            is_one, wanted = ("a file", "a folder") if format in _FOLDERS else ("a folder", "a file")
+            raise DataError(
+                f"corpus {place}", is_one, f"{wanted} ({format})", "Check the path and the format."
+            )
         for name, given, kind in (("text", text, TextOptions), ("layout", layout, Layout)):
             instance(name, given, (kind, type(None)), f"{kind.__name__}, or None", remedy="Leave it out.")
             if given is not None and format not in TEXT_FORMATS:
@@ -515,15 +510,21 @@ class Request:
                 "vocabulary", str(vocabulary), f"left out for {format}", "Their folder contains it."
             )
         instance("limits", limits, (Limits, type(None)), "an hk.Limits, or None", remedy="Leave it out.")
-        words = _read_words(vocabulary, limits)
-        return cls(place=place, format=format, words=words, text=text, limits=limits, layout=layout)
+        words = None
+        if vocabulary is not None:
+            listed = path_of("path", vocabulary)
+            with reading(listed):
+                words = read_vocabulary(listed, limits)
+        return cls(place, format, words, text, limits or Limits(), layout or Layout())
 
 
 def _read_counts(place: Path, format: str, words: tuple[str, ...] | None, limits: Limits | None) -> Corpus:
     if format == "shards":
         return open_shards(place)
     if format == "matrix-market":
-        return _read_matrix_market(place, words, limits)
+        counts = read_matrix_market(place, limits)
+        check_terms(place, words, counts.n_documents, counts.n_terms)
+        return Corpus._from_blocks([counts], words, None, None)
     return (Corpus.from_ldac if format == "ldac" else Corpus.from_uci)(place, vocabulary=words, limits=limits)
 
 
@@ -533,58 +534,6 @@ def open_shards(place: Path) -> Corpus:
         return Corpus.open(place)
     sharded = ShardedCorpus.open(place)
     return sharded.shard(0) if sharded.n_shards == 1 else sharded.corpus()
-
-
-def convert_corpus(
-    path: str | os.PathLike[str],
-    folder: str | os.PathLike[str],
-    format: str | None = None,
-    vocabulary: str | os.PathLike[str] | None = None,
-    text: TextOptions | None = None,
-    limits: Limits | None = None,
-    layout: Layout | None = None,
-    notes: ReadingNotes | None = None,
-) -> Corpus:
-    """Write a corpus to a folder of one shard, from which `read_corpus` maps it into memory.
-
-    LDA-C and bags of words are read block by block, and may be larger than memory; other formats are read
-    completely. Parameters and errors as in `read_corpus`; also a StorageError if the folder can't be written.
-    What was noticed about the files is added to `notes`, if given.
-    """
-    instance("limits", limits, (Limits, type(None)), "an hk.Limits, or None", remedy="Leave it out.")
-    place, format = _place_and_format(path, format)
-    if format in ("ldac", "uci") and text is None and layout is None:
-        words = _read_words(vocabulary, limits)
-        with reading(place), open(place, "rb"):
-            pass
-        with refusals(folder, "write a corpus"):
-            return Corpus.convert(place, folder, format, vocabulary=words, limits=limits)
-    given = (place, format, vocabulary, text, limits, layout)
-    corpus = read_corpus(*given) if notes is None else read_any(*given, notes).corpus
-    with refusals(folder, "write a corpus"):
-        corpus.save(folder)
-    return Corpus.open(folder, verify=False)
-
-
-def _place_and_format(path: str | os.PathLike[str], format: str | None) -> tuple[Path, str]:
-    place = path_of("path", path)
-    found = detect_format(place)
-    if format is None:
-        format = found
-    if not isinstance(format, str) or format not in FORMATS:
-        raise ParameterError("format", format, f"one of {FORMATS}", "Leave it out to have it detected.")
-    if (found in _FOLDERS) != (format in _FOLDERS):
-        is_one, wanted = ("a file", "a folder") if format in _FOLDERS else ("a folder", "a file")
-        raise DataError(f"corpus {place}", is_one, f"{wanted} ({format})", "Check the path and the format.")
-    return place, format
-
-
-def _read_words(vocabulary: str | os.PathLike[str] | None, limits: Limits | None) -> tuple[str, ...] | None:
-    if vocabulary is None:
-        return None
-    listed = path_of("path", vocabulary)
-    with reading(listed):
-        return read_vocabulary(listed, limits)
 
 
 def detect_format(path: str | os.PathLike[str]) -> str:
@@ -612,12 +561,6 @@ def detect_format(path: str | os.PathLike[str]) -> str:
         ):
             return "lines"
         return "uci" if is_uci(place) else "ldac"
-
-
-def _read_matrix_market(path: Path, words: tuple[str, ...] | None, limits: Limits | None) -> Corpus:
-    matrix = read_matrix_market(path, limits)
-    check_terms(path, words, *matrix.shape)
-    return Corpus.from_counts(matrix, vocabulary=words)
 
 
 def check_terms(path: Path, words: tuple[str, ...] | None, n_rows: int, n_columns: int) -> None:
@@ -696,6 +639,25 @@ def _block(words: array[int], lengths: array[int], n_terms: int) -> Counts:
     return Counts(document, terms, np.ones(len(terms), np.int64), len(lengths), max(n_terms, 1))
 
 
+def convert_corpus(
+    path: str | os.PathLike[str],
+    folder: str | os.PathLike[str],
+    format: str | None = None,
+    vocabulary: str | os.PathLike[str] | None = None,
+    text: TextOptions | None = None,
+    limits: Limits | None = None,
+    layout: Layout | None = None,
+    notes: ReadingNotes | None = None,
+) -> Corpus:
+    """Write a corpus to a folder of one shard, from which `read_corpus` maps it into memory.
+
+    It is read block by block, as by `convert_shards`; but each token is written, so that the corpus has fewer
+    than 2^31. Parameters and errors as there.
+    """
+    _convert(folder, None, notes, path, format, vocabulary, text, limits, layout)
+    return Corpus.open(folder, verify=False)
+
+
 def convert_shards(
     path: str | os.PathLike[str],
     folder: str | os.PathLike[str],
@@ -735,73 +697,65 @@ def convert_shards(
     StorageError
         If the folder can't be written, for instance because the disk is full; nothing is left behind then.
     """
-    n = check_shards(shards)
-    place = path_of("folder", folder, remedy="Name a folder, for instance Path('shards').")
-    request = Request.of(path, format, vocabulary, text, limits, layout)
-    noted = ReadingNotes() if notes is None else notes
-    if request.format == "shards" and is_shard(request.place):
-        with reading(request.place):
-            corpus = Corpus.open(request.place)
-        made = ShardedCorpus.write(corpus, place, n)
-    elif request.format == "shards":
-        with reading(request.place):
-            before = ShardedCorpus.open(request.place)
-        made = write_again(before, place, n)
-    elif request.format in TEXT_FORMATS:
-        made = _of_texts(request, place, n, noted)
-    else:
-        made = _of_counts(request, place, n)
-    if notes is None and noted.skipped:
-        warnings.warn(skipped_text(noted), SkippedFilesWarning, stacklevel=2)
-    return made
-
-
-def _of_counts(request: Request, folder: Path, shards: int) -> ShardedCorpus:
-    words = request.words
-    blocks = _entries_by_document if request.format == "matrix-market" else _line_by_line
-
-    def described() -> Described:
-        return words, None, None
-
-    write_blocks(partial(_read_blocks, request, blocks, folder), folder, shards, described)
+    _convert(folder, check_shards(shards), notes, path, format, vocabulary, text, limits, layout)
     return ShardedCorpus.open(folder)
 
 
-def _read_blocks(
-    request: Request, blocks: Callable[[Request, Path, Path], Iterator[Counts]], folder: Path, scratch: Path
-) -> Iterator[Counts]:
-    limits = request.limits or Limits()
-    with reading(request.place):
-        yield from limited(f"file {request.place}", blocks(request, folder, scratch), limits, in_shards=True)
+def _convert(folder: Any, shards: int | None, notes: ReadingNotes | None, *given: Any) -> None:
+    """Write a corpus in so many shards; None: in one that has tokens, not cells."""
+    place = path_of("folder", folder, remedy="Name a folder, for instance Path('shards').")
+    request = Request.of(*given)
+    noted = ReadingNotes() if notes is None else notes
+    if request.format == "shards":
+        with reading(request.place):
+            if shards is None:
+                content = content_of(open_shards(request.place), tokens=True)
+            elif is_shard(request.place):
+                content = content_of(Corpus.open(request.place))
+            else:
+                content = content_of_shards(ShardedCorpus.open(request.place))
+        write_content(content, place, shards or 1)
+    else:
+        to_blocks = _of_texts if request.format in TEXT_FORMATS else _of_counts
+        blocks, described = to_blocks(request, place, noted)
+        what = f"{'corpus' if request.format in TEXT_FORMATS else 'file'} {request.place}"
+
+        def limited_blocks(scratch: Path) -> Iterator[Counts]:
+            with reading(request.place):
+                yield from limited(what, blocks(scratch), request.limits, in_shards=shards is not None)
+
+        write_blocks(limited_blocks, place, shards or 1, described, tokens=shards is None)
+    if notes is None and noted.skipped:
+        warnings.warn(skipped_text(noted), SkippedFilesWarning, stacklevel=3)
 
 
-def _line_by_line(request: Request, folder: Path, scratch: Path) -> Iterator[Counts]:
-    read = read_ldac if request.format == "ldac" else read_uci
-    return read(request.place, None if request.words is None else len(request.words))
+_Source = tuple[Callable[[Path], Iterator[Counts]], Callable[[], Described]]
+"""What reads counts, given a folder for temporary files; and what is known when all are read."""
 
 
-def _entries_by_document(request: Request, folder: Path, scratch: Path) -> Iterator[Counts]:
-    (n_rows, n_columns), entries = matrix_entries(request.place, request.limits)
-    check_terms(request.place, request.words, n_rows, n_columns)
-    refusals = partial(storing_shards, folder)
-    yield from by_document(entries, n_rows, n_columns, scratch / "entries", refusals)
-
-
-def _of_texts(request: Request, folder: Path, shards: int, notes: ReadingNotes) -> ShardedCorpus:
-    layout = request.layout or Layout()
-    counter = TextCounter(request.text, vocabulary=request.words)
-    limits = request.limits or Limits()
-    gathered = Gathered(request.place, request.format, layout, limits, notes)
+def _of_counts(request: Request, folder: Path, notes: ReadingNotes) -> _Source:
+    words = request.words
 
     def blocks(scratch: Path) -> Iterator[Counts]:
-        with reading(request.place):
-            texts = gathered.texts(read_documents_of(request.place, request.format, layout, notes))
-            counts = text_blocks(texts, counter, scratch / "texts", partial(storing_shards, folder))
-            yield from limited(f"corpus {request.place}", counts, limits, in_shards=True)
+        if request.format != "matrix-market":
+            read = read_ldac if request.format == "ldac" else read_uci
+            yield from read(request.place, None if words is None else len(words))
+            return
+        (n_rows, n_columns), entries = matrix_entries(request.place, request.limits)
+        check_terms(request.place, words, n_rows, n_columns)
+        refusals = partial(storing_shards, folder)
+        yield from by_document(entries, n_rows, n_columns, scratch / "entries", refusals)
+
+    return blocks, lambda: (words, None, None)
+
+
+def _of_texts(request: Request, folder: Path, notes: ReadingNotes) -> _Source:
+    counter = TextCounter(request.text, vocabulary=request.words)
+    gathered = Gathered(request.place, request.format, request.layout, request.limits, notes)
+
+    def blocks(scratch: Path) -> Iterator[Counts]:
+        texts = gathered.texts(read_documents_of(request.place, request.format, request.layout, notes))
+        yield from text_blocks(texts, counter, scratch / "texts", partial(storing_shards, folder))
         notes.function_words = counter.function_words
 
-    def described() -> Described:
-        return counter.vocabulary, gathered.names, gathered.groups(notes.groups, None)
-
-    write_blocks(blocks, folder, shards, described)
-    return ShardedCorpus.open(folder)
+    return blocks, lambda: (counter.vocabulary, gathered.names, gathered.groups(notes.groups, None))

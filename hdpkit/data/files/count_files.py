@@ -16,14 +16,13 @@ from __future__ import annotations
 import contextlib
 import os
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from itertools import chain
 from typing import Any, NoReturn
 
 import attrs
 import numpy as np
 import numpy.typing as npt
-import scipy
 
 from hdpkit.checks import check_names
 from hdpkit.data.files.counts import ID_LIMIT, TOKEN_LIMIT, Counts, Limits, first_not_whole
@@ -156,10 +155,8 @@ _REMEDY_OF_BAG = (
 
 
 def is_uci(path: str | os.PathLike[str]) -> bool:
-    """Whether a file, plain or gzip, begins with three lines of one number each, the first not 0.
-
-    (A line of LDA-C with a single number is an empty document: that number is 0.)
-    """
+    """Whether a file, plain or gzip, begins with three lines of one number each, the first not 0."""
+    # A line of LDA-C with a single number is an empty document: that number is 0.
     with contextlib.suppress(DataError):  # reading the file will raise the error
         for _, content in line_blocks(path):
             head = _HEAD.match(content)
@@ -313,59 +310,43 @@ class _Head:
         return 1 if self.layout == "array" else 2 if self.field == "pattern" else 3
 
 
-def read_matrix_market(
-    path: str | os.PathLike[str], limits: Limits | None = None
-) -> scipy.sparse.coo_array | npt.NDArray[Any]:
+def read_matrix_market(path: str | os.PathLike[str], limits: Limits | None = None) -> Counts:
     """Read a matrix of counts, plain or gzip."""
     limits = limits or Limits()
-    head, blocks = _begun(path, limits)
-    parts = list(blocks)
-    numbers = np.concatenate(parts) if parts else np.empty((0, head.width))
-    values = numbers[:, -1] if head.field != "pattern" else np.ones(len(numbers), np.int64)
-    limits.check_tokens(f"file {path}", int(values.sum(dtype=np.float64)), len(values))
-    if head.layout == "array":
-        return _dense(values, head)
-    return _sparse(numbers[:, :2].astype(np.int64), values, head)
+    (n_rows, n_columns), entries = matrix_entries(path, limits)
+    columns = list(zip(*entries, strict=True)) or [()] * 3
+    row, column, count = (np.concatenate([np.empty(0, np.int64), *parts]) for parts in columns)
+    counts = Counts(row, column, count, n_rows, n_columns)
+    limits.check_tokens(f"file {path}", counts.n_tokens, len(count))
+    return counts
 
 
 def matrix_entries(
     path: str | os.PathLike[str], limits: Limits | None = None
 ) -> tuple[tuple[int, int], Iterator[Entries]]:
     """Read a matrix of counts block by block."""
-    head, blocks = _begun(path, limits or Limits())
-    return (head.n_rows, head.n_columns), (_placed(rows, first, head) for first, rows in _counted(blocks))
+    blocks = line_blocks(path)
+    head, rest = _read_head(path, blocks)
+    (limits or Limits()).check(f"file {path}", head.n_columns, head.n_rows)
+    return (head.n_rows, head.n_columns), _entries_of(path, chain([rest], blocks), head)
 
 
-def _begun(path: str | os.PathLike[str], limits: Limits) -> tuple[_Head, Iterator[npt.NDArray[Any]]]:
-    """The head of a file, and its entries, checked, in blocks."""
-    lines = _Lines(path)
-    head = _read_head(path, lines)
-    limits.check(f"file {path}", head.n_columns, head.n_rows)
-    return head, _blocks(path, lines, head)
-
-
-def _blocks(path: str | os.PathLike[str], lines: _Lines, head: _Head) -> Iterator[npt.NDArray[Any]]:
+def _entries_of(path: Any, blocks: Iterable[tuple[int, bytes]], head: _Head) -> Iterator[Entries]:
+    """Entries, checked, in blocks; their number is that of the line of sizes."""
     seen = 0
-    for first, content in lines.rest():
+    for first, content in blocks:
         rows = _entries(path, first, content, head)
+        if seen + len(rows) <= head.n_entries:
+            _check(path, first, content, rows, head)
+            yield _placed(rows, seen, head)
         seen += len(rows)
         if seen > head.n_entries:
             break
-        _check(path, first, content, rows, head)
-        yield rows
     if seen != head.n_entries:
         _damaged(
             f"file {path}", f"{'more' if seen > head.n_entries else seen} lines of entries",
             f"a Matrix Market file with {head.n_entries} entries, as its line of sizes says",
         )  # fmt: skip
-
-
-def _counted(blocks: Iterator[npt.NDArray[Any]]) -> Iterator[tuple[int, npt.NDArray[Any]]]:
-    """Blocks, each with the number of entries before it."""
-    first = 0
-    for rows in blocks:
-        yield first, rows
-        first += len(rows)
 
 
 def _placed(rows: npt.NDArray[Any], first: int, head: _Head) -> Entries:
@@ -390,39 +371,25 @@ def _placed(rows: npt.NDArray[Any], first: int, head: _Head) -> Entries:
     return row[there], column[there], count[there]
 
 
-class _Lines:
-    """The lines of the head one by one, then the rest in blocks."""
-
-    def __init__(self, path: str | os.PathLike[str]) -> None:
-        self._blocks = line_blocks(path)
-        self._number, self._content, self._at = 1, b"", 0
-
-    def next(self) -> tuple[int, bytes] | None:
-        """The next line and its number."""
-        if self._at >= len(self._content):
-            found = next(self._blocks, None)
-            if found is None:
-                return None
-            (self._number, self._content), self._at = found, 0
-        end = self._content.find(b"\n", self._at)
-        end = len(self._content) if end < 0 else end
-        line = self._content[self._at : end]
-        self._number, self._at = self._number + 1, end + 1
-        return self._number - 1, line
-
-    def rest(self) -> Iterator[tuple[int, bytes]]:
-        """The unread lines in blocks, with the number of each block's first line."""
-        if self._at < len(self._content):
-            yield self._number, self._content[self._at :]
-        yield from self._blocks
+def _lines(blocks: Iterator[tuple[int, bytes]]) -> Iterator[tuple[int, bytes, bytes, int]]:
+    """Lines with their numbers, and the block of each with the place where the next line begins."""
+    for number, content in blocks:
+        at = 0
+        while at < len(content):
+            end = content.find(b"\n", at)
+            end = len(content) if end < 0 else end
+            yield number, content[at:end], content, end + 1
+            number, at = number + 1, end + 1
 
 
-def _read_head(path: str | os.PathLike[str], lines: _Lines) -> _Head:
-    found = lines.next()
-    words = found[1][:200].lower().split() if found is not None else []
+def _read_head(path: Any, blocks: Iterator[tuple[int, bytes]]) -> tuple[_Head, tuple[int, bytes]]:
+    """The head, and what is left of its last block, with the number of the line."""
+    lines = _lines(blocks)
+    _, banner, content, at = next(lines, (1, b"", b"", 0))
+    words = banner[:200].lower().split()
     place = f"{os.fspath(path)}, line 1"
     if len(words) != 5 or words[0] != b"%%matrixmarket" or words[1] != b"matrix":
-        _damaged(place, found and found[1][:60], "the banner of a matrix in Matrix Market format")
+        _damaged(place, banner[:60] or None, "the banner of a matrix in Matrix Market format")
     layout, field, symmetry = (word.decode("latin-1") for word in words[2:])
     field = {"double": "real", "unsigned-integer": "integer"}.get(field, field)
     if (layout, field) not in _ENTRIES:
@@ -431,8 +398,7 @@ def _read_head(path: str | os.PathLike[str], lines: _Lines) -> _Head:
     if symmetry not in ("general", "symmetric"):
         _damaged(place, symmetry, "a banner of a general or a symmetric matrix")
     comments = 0
-    while (found := lines.next()) is not None:
-        number, line = found
+    for number, line, content, at in lines:  # noqa: B007 - used below
         if line.strip() and not line.lstrip().startswith(b"%"):
             break
         comments += len(line) + 1
@@ -456,7 +422,7 @@ def _read_head(path: str | os.PathLike[str], lines: _Lines) -> _Head:
         n_entries = int(sizes[2])
     else:
         n_entries = n_rows * (n_rows + 1) // 2 if symmetric else n_rows * n_columns
-    return _Head(layout, field, symmetric, n_rows, n_columns, n_entries)
+    return _Head(layout, field, symmetric, n_rows, n_columns, n_entries), (number + 1, content[at:])
 
 
 def _entries(path: Any, first: int, content: bytes, head: _Head) -> npt.NDArray[Any]:
@@ -507,24 +473,6 @@ def _check(path: Any, first: int, content: bytes, rows: npt.NDArray[Any], head: 
 def _line_of(content: bytes, first: int, entry: int) -> int:
     numbers = [i for i, line in enumerate(split_lines(content), first) if line.strip(b" \t\r")]
     return numbers[entry]
-
-
-def _dense(values: npt.NDArray[Any], head: _Head) -> npt.NDArray[Any]:
-    if not head.symmetric:
-        return values.reshape(head.n_columns, head.n_rows).T
-    matrix = np.zeros((head.n_rows, head.n_rows), values.dtype)
-    row, column = np.triu_indices(head.n_rows)  # transposed: the lower triangle column by column
-    matrix[row, column] = matrix[column, row] = values
-    return matrix
-
-
-def _sparse(places: npt.NDArray[np.int64], values: npt.NDArray[Any], head: _Head) -> scipy.sparse.coo_array:
-    row, column = places[:, 0] - 1, places[:, 1] - 1
-    if head.symmetric:
-        below = row > column
-        row, column = np.append(row, column[below]), np.append(column, row[below])
-        values = np.append(values, values[below])
-    return scipy.sparse.coo_array((values, (row, column)), shape=(head.n_rows, head.n_columns))
 
 
 def _damaged(place: str, value: Any, allowed: str) -> NoReturn:

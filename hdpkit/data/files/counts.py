@@ -39,20 +39,14 @@ class Counts:
     n_terms: int
 
     def tokens(self) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.int64]]:
-        """Term of each token (by document, terms ascending) and length of each document.
-
-        A DataError for 2^31 tokens or more, before memory is allocated.
-        """
+        """Term of each token (by document, terms ascending) and length of each document."""
         check_total(self.n_tokens)
         pieces, lengths = self.pieces(max(self.n_tokens, 1))
         terms = [terms for terms, _ in pieces]
         return terms[0] if terms else np.empty(0, np.int32), lengths
 
     def matrix(self, *, in_shards: bool = False) -> scipy.sparse.csr_array:
-        """Return the counts above 0 as an int64 matrix with one entry per cell and ascending terms.
-
-        Raises a DataError if there are 2^31 tokens or more; for shards, if one document has that many.
-        """
+        """The counts above 0 as an int64 matrix with one entry per cell and ascending terms."""
         if not in_shards:
             check_total(self.n_tokens)
         matrix = self._matrix()
@@ -255,11 +249,7 @@ def limited(
 
 
 class CellSpool:
-    """Cells of documents on disk, in a new folder that is removed with the spool.
-
-    Terms ascend within a document without duplicates, counts are above 0. ``refusals`` returns a context in
-    which errors of the operating system on writing become errors of hdpkit.
-    """
+    """Cells of documents (terms ascend, counts are above 0) in a folder that is removed with the spool."""
 
     def __init__(self, folder: Path, refusals: Callable[[], AbstractContextManager[None]]) -> None:
         self._folder, self._refusals = folder, refusals
@@ -357,11 +347,7 @@ def by_document(
     folder: Path,
     refusals: Callable[[], AbstractContextManager[None]],
 ) -> Iterator[Counts]:
-    """Yield blocks of complete documents from int64 arrays (document, term, count), each from 0.
-
-    Entries are written to a file in a new folder first. If their documents don't ascend there, they are then
-    distributed over files, one for each range of documents with about `LIMIT` entries.
-    """
+    """Yield blocks of complete documents from int64 arrays (document, term, count), each from 0, on disk."""
     with refusals():
         folder.mkdir()
     try:

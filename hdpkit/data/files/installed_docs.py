@@ -82,17 +82,7 @@ zero
 
 @attrs.frozen
 class CollectedDocs:
-    """Docstrings, one for each distinct text.
-
-    Attributes
-    ----------
-    names : tuple of str
-        Dotted name of the first object, in sorted order, with each text.
-    texts : tuple of str
-        The docstrings, indentation removed.
-    failed : tuple of str
-        Modules that could not be imported.
-    """
+    """Docstrings, one for each distinct text, by name in sorted order; modules that can't be imported."""
 
     names: tuple[str, ...]
     texts: tuple[str, ...]
@@ -179,27 +169,7 @@ def _documented(module: ModuleType, roots: frozenset[str]) -> Iterator[tuple[str
 
 
 def collect_docstrings(packages: Sequence[str] = ("numpy", "scipy")) -> CollectedDocs:
-    """The docstrings of the modules, classes, methods and functions of installed packages.
-
-    A text is collected once, under the first name that has it (public modules before private ones, each
-    sorted by module and then by name), so re-exports and inherited documentation don't count twice.
-    Modules are imported with standard output, standard error and warnings muted.
-
-    Parameters
-    ----------
-    packages : sequence of str
-        Names of importable packages; a dotted name selects a part of one.
-
-    Returns
-    -------
-    CollectedDocs
-        Names, texts and the modules that could not be imported.
-
-    Raises
-    ------
-    DataError
-        If a package is not installed.
-    """
+    """The docstrings of installed packages, each text once, under its first name."""
     roots = frozenset(package.partition(".")[0] for package in packages)
     failed: list[str] = []
     first: dict[str, str] = {}
@@ -216,47 +186,12 @@ def collect_docstrings(packages: Sequence[str] = ("numpy", "scipy")) -> Collecte
 
 
 def prose(text: str) -> str:
-    """Extract the part of a docstring that is about its subject.
-
-    Examples with their output, directives, footnotes, headings, signatures and formulas are left out.
-
-    Parameters
-    ----------
-    text : str
-        A docstring (indentation as `inspect.cleandoc` leaves it).
-
-    Returns
-    -------
-    str
-        The remaining text.
-    """
+    """The part of a docstring about its subject: no examples, directives, headings, signatures, formulas."""
     return _LEFT_OUT.sub(" ", text)
 
 
 def demo_corpus(packages: Sequence[str] = ("numpy", "scipy")) -> Corpus:
-    """The documentation of installed packages as a corpus: a document for each docstring.
-
-    Lines that stand in eight docstrings or more are left out, and words of fewer than five docstrings, of
-    more than a fifth, or that are frequent in documentation whatever its subject. Docstrings without words
-    that remain, or with the same as an earlier one, are left out.
-
-    Parameters
-    ----------
-    packages
-        As for `collect_docstrings`.
-
-    Returns
-    -------
-    Corpus
-        Documents are named by the objects that they document, with their package as a label.
-
-    Raises
-    ------
-    DataError
-        If a package is not installed.
-    MissingExtraError
-        If scikit-learn isn't installed.
-    """
+    """The documentation of installed packages as a corpus: a document for each docstring."""
     docs = collect_docstrings(packages)
     lines = [text.splitlines() for text in docs.texts]
     seen = Counter(line for own in lines for line in {line.strip() for line in own})

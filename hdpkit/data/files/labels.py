@@ -58,13 +58,13 @@ def read_labels(
     ParameterError
         If an argument isn't valid.
     """
-    given = items("names", names, "names of documents", remedy="corpus.names.")
+    given = items("names", names, "names of documents", remedy="Pass corpus.names.")
     if not all(map(hashable, given)):
-        raise ParameterError("names", names, "names of documents", "corpus.names.")
+        raise ParameterError("names", names, "names of documents", "Pass corpus.names.")
     wanted = [str(name) for name in given]
     if id_column is not None:
-        text("id_column", id_column, remedy="The name of a column.")
-    asked = None if columns is None else items("columns", columns, "names of columns", remedy="A list.")
+        text("id_column", id_column, remedy="Give the name of a column.")
+    asked = None if columns is None else items("columns", columns, "names of columns", remedy="Give a list.")
     place = path_of("path", path)
     with reading(place):
         table = Table(place, Layout(delimiter=delimiter), header=True)
@@ -138,7 +138,7 @@ def check_nested(groups: Mapping[str, Sequence[Any]]) -> None:
         The message names a value that lies within several, and what to do.
     """
     if not isinstance(groups, Mapping):
-        raise DataError("groups", groups, "a dict of labels", "Label -> one value per document.")
+        raise DataError("groups", groups, "a dict of labels", 'Write it as {"author": authors}.')
     labels = list(groups)
     for outer, inner in pairwise(labels):
         within: dict[Any, Any] = {}
@@ -176,11 +176,7 @@ PERIODS = ("day", "month", "quarter", "year", "5 years", "decade", "century")
 
 
 def iso_date(value: Any) -> str:
-    """A date as YYYY, YYYY-MM or YYYY-MM-DD, as exact as it was given; a ValueError if it is none.
-
-    Accepts years, ISO 8601 with or without a time, 2024/5/31, 31.5.2024, and dates of e-mails. 5/6/2024,
-    which is read differently in different countries, is refused.
-    """
+    """A date as YYYY, YYYY-MM or YYYY-MM-DD, as exact as given; a ValueError if it is none, or ambiguous."""
     if isinstance(value, datetime.date):
         return value.isoformat()[:10]
     text = str(value).strip()
@@ -220,11 +216,7 @@ def days_of(dates: Sequence[Any]) -> npt.NDArray[np.datetime64]:
 
 
 def periods_of(dates: Sequence[Any], by: str | None = None) -> tuple[list[str], npt.NDArray[np.int64]]:
-    """Names of all periods from the first to the last date, and the number of each date's, -1 for none.
-
-    Without ``by`` the shortest periods are chosen of which there are at most 40, at least half of them with a
-    date, and that no date is too inexact for.
-    """
+    """Names of all periods from the first to the last date, and the number of each date's, -1 for none."""
     days = days_of(dates)
     there = ~np.isnat(days)
     if not there.any():

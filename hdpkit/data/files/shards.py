@@ -37,7 +37,7 @@ import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any, Self
 
 import attrs
 import numpy as np
@@ -57,151 +57,62 @@ def signature(info: os.stat_result) -> Signature:
 
 
 class MappedFiles:
-    """The files of a mapped corpus: by path, signature when mapped, and SHA-256."""
+    """The files of a mapped corpus: by path the signature when mapped, and by name the SHA-256."""
 
-    def __init__(self, seen: Mapping[Path, Signature], digests: Mapping[Path, str]) -> None:
-        self._seen = dict(seen)
+    def __init__(self, seen: dict[Path, Signature], digests: Mapping[str, str]) -> None:
+        self._seen = seen
         self._digests = digests
 
     def check(self) -> None:
-        """Raise a ChangedDataError if the files have changed.
-
-        This takes a few microseconds if no file was modified. A file with another time or inode and the same
-        content counts as unchanged.
-        """
+        """Raise a ChangedDataError if a file has another content than when it was mapped."""
         for path, before in self._seen.items():
             try:
                 now = signature(os.stat(path))
+                if now == before:
+                    continue
+                if now[2] != before[2]:
+                    raise _changed(path, f"{now[2]} bytes, {before[2]} before")
+                with open(path, "rb") as file:
+                    digest = hashlib.file_digest(file, "sha256").hexdigest()
             except OSError as error:
-                _changed(path, error.strerror or "not there", error)
-            if now == before:
-                continue
-            if now[2] != before[2]:
-                _changed(path, f"{now[2]} bytes, {before[2]} before")
-            if self._digest(path) != self._digests[path]:
-                _changed(path, "other numbers than before")
+                raise _changed(path, error.strerror or str(error)) from error
+            if digest != self._digests[path.name]:
+                raise _changed(path, "other numbers than before")
             self._seen[path] = now
 
-    def _digest(self, path: Path) -> str:
-        found = hashlib.sha256()
-        try:
-            with open(path, "rb") as file:
-                while piece := file.read(8 * CHUNK):
-                    found.update(piece)
-        except OSError as error:
-            _changed(path, error.strerror or str(error), error)
-        return found.hexdigest()
 
+def _changed(path: Path, value: str) -> ChangedDataError:
+    return ChangedDataError(
+        f"file {path}", value, "unchanged since the corpus was opened",
+        "Restore it, or convert the corpus again, then resume. Files must not change while a run uses them.",
+    )  # fmt: skip
 
-def _changed(
-    path: Path,
-    value: str,
-    error: BaseException | None = None,
-    allowed: str = "unchanged since the corpus was opened",
-) -> NoReturn:
-    raise ChangedDataError(
-        f"file {path}", value, allowed,
-        "Restore it, or convert the corpus again, then resume. Files must not change while they are mapped.",
-    ) from error  # fmt: skip
-
-
-Damage = Callable[[Path, Any, str], DataError]
-"""Makes the error about a file from its content and from what is allowed."""
 
 # NumPy's header of an array of one dimension, in version 1.0 of its format.
 _MAGIC = b"\x93NUMPY\x01\x00"
 _ARRAY = re.compile(rb"\{'descr': '(<i[48])', 'fortran_order': False, 'shape': \(([0-9]{1,18}),\), \}[ ]*\n")
 
 
-class ArrayMapping:
-    """Maps arrays of a folder, and records the signatures of their files; ``damaged`` makes errors."""
-
-    def __init__(self, folder: Path, damaged: Damage) -> None:
-        self._folder = folder
-        self._damaged = damaged
-        self._seen: dict[Path, Signature] = {}
-        self.starts: dict[Path, int] = {}
-
-    def files(self, digests: Mapping[Path, str]) -> MappedFiles:
-        """The mapped files, with the SHA-256 of each file."""
-        return MappedFiles(self._seen, digests)
-
-    def array(self, name: str, dtype: str, n: int) -> npt.NDArray[Any]:
-        """Map an array of `n` numbers of this type; raises the error made by `damaged`."""
-        path = self._folder / name
-        kind = np.dtype(dtype)
-        try:
-            with open_file(path, self._damaged) as file:
-                head = file.read(len(_MAGIC) + 2)
-                length = int.from_bytes(head[len(_MAGIC) :], "little")
-                found = _ARRAY.fullmatch(file.read(length))
-                info = os.fstat(file.fileno())
-                size = info.st_size
-                if not head.startswith(_MAGIC) or found is None or len(head) != len(_MAGIC) + 2:
-                    raise self._damaged(path, "another header", f"an array of {n} numbers of type {dtype}")
-                if found[1].decode() != dtype or int(found[2]) != n:
-                    shown = f"{found[1].decode()} of shape ({int(found[2])},)"
-                    raise self._damaged(path, shown, f"{dtype} of shape ({n},)")
-                wanted = len(head) + length + n * kind.itemsize
-                if size != wanted:
-                    raise self._damaged(path, f"{size} bytes", f"{wanted} bytes long")
-                array = np.memmap(file, kind, "r", len(head) + length, (n,))
-        except OSError as error:
-            raise self._damaged(path, error.strerror or str(error), f"{n} numbers of type {dtype}") from error
-        self._seen[path], self.starts[path] = signature(info), len(head) + length
-        return np.asarray(array)
-
-
 @contextlib.contextmanager
-def open_file(path: Path, damaged: Damage) -> Iterator[Any]:
+def _opened(path: Path, damaged: Callable[[Path, Any, str], DataError]) -> Iterator[Any]:
     """Open a regular file to read bytes; anything else counts as damage (opening a pipe might block)."""
     if not stat.S_ISREG(path.stat().st_mode):
         raise damaged(path, "no regular file", "a file")
     with open(path, "rb") as file:
-        yield file
-
-
-def read_file(path: Path, damaged: Damage) -> bytes:
-    """Content of a regular file."""
-    with open_file(path, damaged) as file:
         try:
-            content: bytes = file.read()
+            yield file
         except MemoryError:
             size = os.fstat(file.fileno()).st_size
             raise damaged(path, f"{size} bytes", "a file that fits into memory") from None
-    return content
 
 
 def array_on_disk(shape: int | tuple[int, ...], folder: str | None = None) -> npt.NDArray[np.int32]:
-    """An int32 array in a file without a name (in ``TMPDIR`` by default), which is gone with the array.
-
-    An OSError if the file can't be made, or there is no room for it.
-    """
+    """An int32 array in a file without a name (in ``TMPDIR`` by default), which is gone with the array."""
     size = 4 * int(np.prod(shape))
     with tempfile.TemporaryFile(dir=folder) as file:
         if hasattr(os, "posix_fallocate") and size:  # else a full disk ends the process
             os.posix_fallocate(file.fileno(), 0, size)
         return np.memmap(file, np.int32, shape=shape) if size else np.empty(shape, np.int32)
-
-
-def read_head(path: Path, content: bytes, what: str, form: str, version: int) -> dict[str, Any]:
-    """The JSON of a sealed header (``what``, in errors) of a converted corpus, without its checksum."""
-    try:
-        head, checksum = opened_text(content)
-    except (ValueError, RecursionError) as error:
-        raise damaged(path, str(error), "JSON") from error
-    if not isinstance(head, dict) or head.get("format") != form:
-        raise damaged(path, "something else", f'{what} ("format": "{form}")')
-    if type(head.get("version")) is not int or head["version"] != version:
-        raise DataError(
-            f"file {path}, version",
-            head.get("version"),
-            f"version {version}",
-            "Use the hdpkit that wrote it.",
-        )
-    if checksum is None:
-        raise damaged(path, "a wrong checksum", "unchanged since it was written")
-    return head
 
 
 def damaged(path: Path, value: Any, allowed: str) -> DataError:
@@ -222,7 +133,6 @@ FILES = {
     "cells": ("begin.npy", "term.npy", "count.npy"),
     "tokens": ("terms.npy", "document.npy", "lengths.npy"),
 }
-KINDS = tuple(FILES)
 
 _KEYS = {"format", "version", "kind", "n_documents", "n_tokens", "n_cells", "n_terms", "vocabulary", "names",
          "labels", "shards"}  # fmt: skip
@@ -240,22 +150,22 @@ class ShardInfo:
     n_documents: int
     first_token: int
     n_tokens: int
-    n_cells: int | None  # pairs of a document and a term; None if the corpus wasn't made from counts
-    sha256: dict[str, str] = attrs.field(repr=False)  # file name -> hex digest
+    n_cells: int | None = None  # pairs of a document and a term; None if the corpus wasn't made from counts
+    sha256: dict[str, str] = attrs.field(factory=dict, repr=False)  # file name -> hex digest
 
 
-@attrs.frozen(kw_only=True, eq=False)
+@attrs.frozen(kw_only=True, eq=False, repr=False)
 class Manifest:
-    """The content of a manifest; ``digest`` is the SHA-256 (hex) of the file itself."""
+    """The content of a manifest: all of a corpus in shards but the shards themselves, which may be absent."""
 
     folder: Path
-    digest: str
+    digest: str  # SHA-256 (hex) of the file itself
     kind: str
     n_terms: int
     vocabulary: tuple[str, ...] | None
-    named: bool
-    labels: dict[str, list[Any]]
     shards: tuple[ShardInfo, ...]
+    _named: bool
+    _labels: dict[str, list[Any]]
 
     @property
     def n_documents(self) -> int:
@@ -269,17 +179,105 @@ class Manifest:
 
     @property
     def n_cells(self) -> int | None:
-        """Number of cells of all shards; None if the corpus has tokens."""
+        """Number of cells of all shards; None for tokens."""
         return None if self.kind == "tokens" else sum(shard.n_cells or 0 for shard in self.shards)
 
-    def files(self) -> tuple[str, ...]:
+    def _files(self) -> list[str]:
         """Names of the files of each shard."""
-        labels = tuple(f"label-{number}.npy" for number in range(len(self.labels)))
-        return FILES[self.kind] + labels + ((NAMES,) if self.named else ())
+        labels = (f"label-{number}.npy" for number in range(len(self._labels)))
+        return sorted([*FILES[self.kind], *labels, *([NAMES] if self._named else [])])
 
-    def path(self, number: int) -> Path:
-        """Folder of a shard."""
+    @classmethod
+    def _read(cls, folder: Path) -> Self:
+        """Read the manifest of a folder."""
+        path = folder / MANIFEST
+        try:
+            with _opened(path, damaged) as file:
+                content: bytes = file.read()
+        except OSError as error:
+            raise DataError(
+                f"file {path}", error.strerror or str(error), "a file that can be read",
+                "Such folders are written by hdpkit convert and Corpus.save.",
+            ) from error  # fmt: skip
+        try:
+            head, checksum = opened_text(content)
+        except (ValueError, RecursionError) as error:
+            raise damaged(path, str(error), "JSON") from error
+
+        def demand(holds: bool, value: Any, allowed: str) -> None:
+            if not holds:
+                raise damaged(path, value, allowed)
+
+        def number(held: dict[str, Any], name: str, low: int, high: int) -> int:
+            value: Any = held[name]
+            whole = type(value) is int and low <= value <= high
+            demand(whole, f"{name} {value!r}", f"from {low} to {high}")
+            return int(value)
+
+        ours = isinstance(head, dict) and head.get("format") == FORMAT
+        demand(ours, "something else", f'the manifest of a corpus in shards ("format": "{FORMAT}")')
+        version = head.get("version")
+        if type(version) is not int or version != VERSION:
+            allowed = f"version {VERSION}"
+            raise DataError(f"file {path}, version", version, allowed, "Use the hdpkit that wrote it.")
+        demand(checksum is not None, "a wrong checksum", "unchanged since it was written")
+        whole = set(head) == _KEYS and head["kind"] in FILES and type(head["names"]) is bool
+        allowed = f"with the keys {sorted(_KEYS)}, of the kind {' or '.join(FILES)}"
+        demand(whole, sorted(head), allowed)
+        n_terms, words, labels = number(head, "n_terms", 1, ID_LIMIT), head["vocabulary"], head["labels"]
+        if words is not None:
+            demand(_strings(words, n_terms), "another vocabulary", f"null or {n_terms} strings")
+            demand(len(set(words)) == n_terms, "a term twice", "all different")
+        whole = isinstance(labels, list) and all(map(_is_label, labels))
+        whole = whole and len({name for name, _ in labels} - {"", "document"}) == len(labels)
+        demand(whole, "other labels", "[name, keys] each")
+        listed: Any = head["shards"]
+        whole = isinstance(listed, list) and bool(listed) and all(isinstance(one, dict) for one in listed)
+        demand(whole, "other shards", "one object per shard, at least one")
+        shards: list[ShardInfo] = []
+        first = token = 0
+        for place, one in enumerate(listed):
+            whole = set(one) == _SHARD_KEYS and isinstance(one["sha256"], dict)
+            demand(whole, f"shard {place}: {sorted(one)}", f"with the keys {sorted(_SHARD_KEYS)}")
+            whole = all(type(value) is str for value in one["sha256"].values())
+            demand(whole, f"other checksums of shard {place}", "one string per file")
+            number(one, "first_document", first, first)
+            n_documents = number(one, "n_documents", 1, ID_LIMIT)
+            n_tokens = number(one, "n_tokens", 1, TOKEN_LIMIT - 1)
+            if head["kind"] == "cells":
+                number(one, "n_cells", 1, n_tokens)
+            else:
+                demand(one["n_cells"] is None, f"n_cells {one['n_cells']!r}", "null, where there are tokens")
+            shards.append(ShardInfo(number=place, first_token=token, **one))
+            first, token = first + n_documents, token + n_tokens
+        manifest = cls(
+            folder=folder, digest=hashlib.sha256(content).hexdigest(), kind=head["kind"], n_terms=n_terms,
+            vocabulary=None if words is None else tuple(words), named=head["names"], labels=dict(labels),
+            shards=tuple(shards),
+        )  # fmt: skip
+        for name in ("n_documents", "n_tokens", "n_cells"):
+            total, said = getattr(manifest, name), head[name]
+            whole = type(said) is type(total) and said == total
+            demand(whole, f"{name} {said!r}", f"the sum over shards, {total}")
+        files = manifest._files()
+        for shard in shards:
+            whole = sorted(shard.sha256) == files
+            demand(whole, f"other files of shard {shard.number}", ", ".join(files))
+        return manifest
+
+    def _path(self, number: int) -> Path:
         return self.folder / shard_name(number)
+
+
+def _strings(value: Any, n: int) -> bool:
+    """Whether a value is a list of n strings."""
+    return isinstance(value, list) and len(value) == n and all(type(one) is str for one in value)
+
+
+def _is_label(one: Any) -> bool:
+    """Whether a value of the manifest is a name and keys of a label."""
+    pair = isinstance(one, list) and len(one) == 2 and type(one[0]) is str and isinstance(one[1], list)
+    return pair and all(type(key) in _PLAIN for key in one[1])
 
 
 def shard_name(number: int) -> str:
@@ -298,35 +296,12 @@ def is_shard(folder: Path) -> bool:
     return _FOLDER.fullmatch(place.name) is not None and is_sharded_folder(place.parent)
 
 
-def read_manifest(folder: Path) -> Manifest:
-    """Read the manifest of a corpus in shards; shards may be absent."""
-    path = folder / MANIFEST
-    content = _content(path)
-    head = read_head(path, content, "the manifest of a corpus in shards", FORMAT, VERSION)
-    if set(head) != _KEYS or head["kind"] not in KINDS or type(head["names"]) is not bool:
-        raise damaged(path, sorted(head), f"with the keys {sorted(_KEYS)}, of the kind {' or '.join(KINDS)}")
-    n_terms = _number(path, head, "n_terms", 1, ID_LIMIT)
-    manifest = Manifest(
-        folder=folder, digest=hashlib.sha256(content).hexdigest(), kind=head["kind"], n_terms=n_terms,
-        vocabulary=_vocabulary(path, head["vocabulary"], n_terms), named=head["names"],
-        labels=_labels(path, head["labels"]), shards=tuple(_shards(path, head)),
-    )  # fmt: skip
-    for name in ("n_documents", "n_tokens", "n_cells"):
-        total = getattr(manifest, name)
-        if type(head[name]) is not type(total) or head[name] != total:
-            raise damaged(path, f"{name} {head[name]!r}", f"the sum over shards, {total}")
-    for shard in manifest.shards:
-        if sorted(shard.sha256) != sorted(manifest.files()):
-            raise damaged(path, f"other files of shard {shard.number}", f"{', '.join(manifest.files())}")
-    return manifest
-
-
 def shard_at(folder: Path) -> tuple[Manifest, int] | None:
     """Return the manifest of a shard's folder, and the shard's number; None if the folder isn't a shard."""
     place = Path(os.path.abspath(folder))  # links aren't resolved: a shard may be a link to a local disk
     if not is_shard(place):
         return None
-    manifest = read_manifest(Path(os.path.realpath(place.parent)))
+    manifest = Manifest._read(Path(os.path.realpath(place.parent)))
     number = int(place.name.removeprefix("shard-"))
     if number >= len(manifest.shards) or shard_name(number) != place.name:
         raise DataError(
@@ -336,79 +311,10 @@ def shard_at(folder: Path) -> tuple[Manifest, int] | None:
     return manifest, number
 
 
-def _content(path: Path) -> bytes:
-    try:
-        return read_file(path, damaged)
-    except OSError as error:
-        raise DataError(
-            f"file {path}", error.strerror or str(error), "a file that can be read",
-            "Such folders are written by hdpkit convert and Corpus.save.",
-        ) from error  # fmt: skip
-
-
-def _shards(path: Path, head: dict[str, Any]) -> list[ShardInfo]:
-    listed: Any = head["shards"]
-    if not isinstance(listed, list) or not listed or not all(isinstance(one, dict) for one in listed):
-        raise damaged(path, "other shards", "one object per shard, at least one")
-    shards: list[ShardInfo] = []
-    first = token = 0
-    for number, one in enumerate(listed):
-        digests = one.get("sha256")
-        if set(one) != _SHARD_KEYS or not isinstance(digests, dict):
-            raise damaged(path, f"shard {number}: {sorted(one)}", f"with the keys {sorted(_SHARD_KEYS)}")
-        if not all(type(value) is str for value in digests.values()):
-            raise damaged(path, f"other checksums of shard {number}", "one string per file")
-        _number(path, one, "first_document", first, first)
-        n_documents = _number(path, one, "n_documents", 1, ID_LIMIT)
-        n_tokens = _number(path, one, "n_tokens", 1, TOKEN_LIMIT - 1)
-        if head["kind"] == "cells":
-            _number(path, one, "n_cells", 1, n_tokens)
-        elif one["n_cells"] is not None:
-            raise damaged(path, f"n_cells {one['n_cells']!r}", "null, where there are tokens")
-        shard = ShardInfo(
-            number=number, first_document=first, n_documents=n_documents, first_token=token,
-            n_tokens=n_tokens, n_cells=one["n_cells"], sha256=dict(digests),
-        )  # fmt: skip
-        shards.append(shard)
-        first, token = first + n_documents, token + n_tokens
-    return shards
-
-
-def _number(path: Path, head: dict[str, Any], name: str, low: int, high: int) -> int:
-    value = head[name]
-    if type(value) is not int or not low <= value <= high:
-        raise damaged(path, f"{name} {value!r}", f"from {low} to {high}")
-    return value
-
-
-def _vocabulary(path: Path, value: Any, n_terms: int) -> tuple[str, ...] | None:
-    if value is None:
-        return None
-    if not isinstance(value, list) or len(value) != n_terms or not all(type(one) is str for one in value):
-        raise damaged(path, "another vocabulary", f"null or {n_terms} strings")
-    if len(set(value)) != n_terms:
-        raise damaged(path, "a term twice", "all different")
-    return tuple(value)
-
-
-def _labels(path: Path, listed: Any) -> dict[str, list[Any]]:
-    found: dict[str, list[Any]] = {}
-    whole = isinstance(listed, list)
-    for one in listed if whole else ():
-        whole &= isinstance(one, list) and len(one) == 2 and type(one[0]) is str and isinstance(one[1], list)
-        if not whole or one[0] in ("", "document", *found) or any(type(key) not in _PLAIN for key in one[1]):
-            whole = False
-            break
-        found[one[0]] = one[1]
-    if not whole:
-        raise damaged(path, "other labels", "[name, keys] each")
-    return found
-
-
 _REMEDY = "The file was damaged or changed: restore this shard from a copy, or convert the corpus again."
 
-Check = Callable[[int, npt.NDArray[Any]], str | None]
-"""Checks numbers of a file, given with the index of the first; returns what they should be, or None."""
+Check = Callable[[int, npt.NDArray[Any]], bool]
+"""Whether numbers of a file, given with the index of the first, are what they should be."""
 
 
 @attrs.frozen(kw_only=True, eq=False)
@@ -423,176 +329,153 @@ class MappedShard:
 
 def open_shard(manifest: Manifest, number: int, verify: bool = True) -> MappedShard:
     """Map a shard."""
-    return _Opening(manifest, number, verify).opened()
+    opening = _Opening(manifest, number, verify)
+    info, folder = opening.info, opening.folder
+    if not folder.is_dir():
+        raise ShardError.of(
+            number, f"folder {folder}", "not there", "a folder",
+            f"Copy {folder.name} to this disk, beside the manifest.",
+        )  # fmt: skip
+    arrays = opening.cells() if manifest.kind == "cells" else opening.tokens()
+    labels: dict[str, Codes] = {}
+    for place, (label, keys) in enumerate(manifest._labels.items()):
+        codes = opening.mapped(f"label-{place}", "<i8", info.n_documents)
+        opening.demand(_within(codes, -1, len(keys)), f"label-{place}", f"from -1 to {len(keys) - 1}")
+        labels[label] = (codes, keys)
+    names = opening.names() if manifest._named else None
+    return MappedShard(
+        arrays=arrays, names=names, labels=labels, files=MappedFiles(opening.seen, info.sha256)
+    )
 
 
 class _Opening:
-    """The opening of one shard."""
+    """The opening of one shard: ``seen`` has the signatures of the mapped files."""
 
     def __init__(self, manifest: Manifest, number: int, verify: bool) -> None:
-        self.manifest, self.verify = manifest, verify
+        self.n_terms, self.verify = manifest.n_terms, verify
         self.info = manifest.shards[number]
-        self.folder = manifest.path(number)
-        self._mapping = ArrayMapping(self.folder, self.damaged)
+        self.folder = manifest._path(number)
+        self.seen: dict[Path, Signature] = {}
 
     def damaged(self, path: Path, value: Any, allowed: str) -> DataError:
         return ShardError.of(self.info.number, f"file {path}", value, allowed, _REMEDY)
 
-    def opened(self) -> MappedShard:
-        if not self.folder.is_dir():
-            raise ShardError.of(
-                self.info.number, f"folder {self.folder}", "not there", "a folder",
-                f"Copy {shard_name(self.info.number)} to this disk, beside the manifest.",
-            )  # fmt: skip
-        arrays = self._cells() if self.manifest.kind == "cells" else self._tokens()
-        labels: dict[str, Codes] = {}
-        for place, (label, keys) in enumerate(self.manifest.labels.items()):
-            codes = self._mapped(f"label-{place}", "<i8", self.info.n_documents, _between(-1, len(keys)))
-            labels[label] = (codes, keys)
-        names = self._names() if self.manifest.named else None
-        digests = {path: self.info.sha256[path.name] for path in self._mapping.starts}
-        files = self._mapping.files(digests)
-        return MappedShard(arrays=arrays, names=names, labels=labels, files=files)
+    def demand(self, holds: Any, name: str, allowed: str) -> None:
+        """Raise an error about the numbers of a file unless they are what they should be."""
+        if not holds:
+            raise self.damaged(self.folder / f"{name}.npy", "other numbers", allowed)
 
-    def _cells(self) -> dict[str, npt.NDArray[Any]]:
-        info = self.info
-        assert info.n_cells is not None
-        begin = self._mapped("begin", "<i8", info.n_documents + 1, _Ends(info.n_documents, info.n_cells))
-        term = self._mapped("term", "<i4", info.n_cells, _Terms(self.manifest.n_terms, begin))
-        lengths = np.zeros(info.n_documents, np.int64)
-        in_all = _Counts(info.n_cells, info.n_tokens, 1)
-
-        def check(first: int, numbers: npt.NDArray[Any]) -> str | None:
-            add_counts(lengths, begin, first, numbers)
-            return in_all(first, numbers)
-
-        count = self._mapped("count", "<i4", info.n_cells, check)
-        return {"begin": begin, "term": term, "count": count, "lengths": lengths}
-
-    def _tokens(self) -> dict[str, npt.NDArray[Any]]:
-        info = self.info
-        lengths = self._mapped(
-            "lengths", "<i8", info.n_documents, _Counts(info.n_documents, info.n_tokens, 0)
-        )
-        terms = self._mapped("terms", "<i4", info.n_tokens, _between(0, self.manifest.n_terms))
-        ends = np.cumsum(lengths)
-        document = self._mapped("document", "<i4", info.n_tokens, _documents_of(ends))
-        return {"terms": terms, "document": document, "lengths": lengths}
-
-    def _mapped(self, name: str, dtype: str, n: int, check: Check) -> npt.NDArray[Any]:
-        array = self._mapping.array(f"{name}.npy", dtype, n)
-        path = self.folder / f"{name}.npy"
-        found, wanted = hashlib.sha256(), None
-        first = 0
-        for piece in self._pieces(path, self._mapping.starts[path], array.itemsize, found):
-            numbers = np.frombuffer(piece, dtype, len(piece) // array.itemsize)
-            if len(numbers) and wanted is None:
-                wanted = check(first, numbers)
-            first += len(numbers)
-        self._compare(path, found)  # this error takes precedence if both are wrong
-        if first != n:
-            raise self.damaged(path, f"{first} numbers", f"{n} numbers")
-        if wanted is not None:
-            raise self.damaged(path, "other numbers", wanted)
-        return array
-
-    def _pieces(self, path: Path, start: int, itemsize: int, found: Any) -> Iterator[bytes]:
-        """The numbers of a file in pieces; read, not mapped, since mapped pages would stay in memory."""
+    @contextlib.contextmanager
+    def file(self, path: Path) -> Iterator[Any]:
+        """Open a file of the shard."""
         try:
-            with open_file(path, self.damaged) as file:
-                found.update(file.read(start))
-                while piece := file.read(itemsize * CHUNK):
-                    if self.verify:
-                        found.update(piece)
-                    yield piece
+            with _opened(path, self.damaged) as file:
+                yield file
         except OSError as error:
             raise self.damaged(path, error.strerror or str(error), "a file that can be read") from error
 
-    def _compare(self, path: Path, found: Any) -> None:
-        if self.verify and found.hexdigest() != self.info.sha256[path.name]:
+    def cells(self) -> dict[str, npt.NDArray[Any]]:
+        n_documents, n_cells, n_tokens = self.info.n_documents, self.info.n_cells or 0, self.info.n_tokens
+        begin = self.mapped("begin", "<i8", n_documents + 1)
+        ascending = begin[0] == 0 and begin[-1] == n_cells and (begin[1:] >= begin[:-1]).all()
+        self.demand(ascending, "begin", f"ascending, from 0 to {n_cells}")
+        before = -1
+
+        def ascend(first: int, numbers: npt.NDArray[Any]) -> bool:
+            nonlocal before
+            falls = first + np.flatnonzero(np.diff(numbers, prepend=before) <= 0)
+            before = int(numbers[-1])
+            begun = np.array_equal(begin[np.searchsorted(begin, falls)], falls)  # each in a new document
+            return _within(numbers, 0, self.n_terms) and begun
+
+        allowed = f"from 0 to {self.n_terms - 1}, ascending in each document"
+        term = self.mapped("term", "<i4", n_cells, ascend, allowed)
+        lengths = np.zeros(n_documents, np.int64)
+
+        def add(first: int, numbers: npt.NDArray[Any]) -> bool:
+            add_counts(lengths, begin, first, numbers)
+            return _within(numbers, 1, n_tokens + 1)
+
+        allowed = f"from 1, {n_tokens} in all"
+        count = self.mapped("count", "<i4", n_cells, add, allowed)
+        self.demand(lengths.sum() == n_tokens, "count", allowed)
+        return {"begin": begin, "term": term, "count": count, "lengths": lengths}
+
+    def tokens(self) -> dict[str, npt.NDArray[Any]]:
+        n_tokens = self.info.n_tokens
+        lengths = self.mapped("lengths", "<i8", self.info.n_documents)
+        whole = _within(lengths, 0, n_tokens + 1) and lengths.sum() == n_tokens
+        self.demand(whole, "lengths", f"from 0, {n_tokens} in all")
+        ends = np.cumsum(lengths)
+
+        def of_lengths(first: int, numbers: npt.NDArray[Any]) -> bool:
+            tokens = np.arange(first, first + len(numbers))
+            return np.array_equal(numbers, np.searchsorted(ends, tokens, side="right") + 1)
+
+        terms = self.mapped(
+            "terms", "<i4", n_tokens, lambda first, numbers: _within(numbers, 0, self.n_terms),
+            f"from 0 to {self.n_terms - 1}",
+        )  # fmt: skip
+        allowed = "those of the documents of lengths.npy"
+        document = self.mapped("document", "<i4", n_tokens, of_lengths, allowed)
+        return {"terms": terms, "document": document, "lengths": lengths}
+
+    def mapped(
+        self, name: str, dtype: str, n: int, check: Check | None = None, allowed: str = ""
+    ) -> npt.NDArray[Any]:
+        """Map an array of n numbers of this type, after a check of the checksum and of the numbers."""
+        path = self.folder / f"{name}.npy"
+        with self.file(path) as file:
+            head = file.read(len(_MAGIC) + 2)
+            head += file.read(int.from_bytes(head[len(_MAGIC) :], "little"))
+            found = _ARRAY.fullmatch(head[len(_MAGIC) + 2 :])
+            if not head.startswith(_MAGIC) or found is None:
+                raise self.damaged(path, "another header", f"an array of {n} numbers of type {dtype}")
+            if found[1].decode() != dtype or int(found[2]) != n:
+                shown = f"{found[1].decode()} of shape ({int(found[2])},)"
+                raise self.damaged(path, shown, f"{dtype} of shape ({n},)")
+            info = os.fstat(file.fileno())
+            wanted = len(head) + n * np.dtype(dtype).itemsize
+            if info.st_size != wanted:
+                raise self.damaged(path, f"{info.st_size} bytes", f"{wanted} bytes long")
+            array = np.asarray(np.memmap(file, dtype, "r", len(head), (n,)))
+            self.seen[path] = signature(info)
+            file.seek(len(head))
+            digest, right, first = hashlib.sha256(head), True, 0
+            # Read, not mapped, since mapped pages would stay in memory.
+            while (self.verify or check) and (piece := file.read(array.itemsize * CHUNK)):
+                if self.verify:
+                    digest.update(piece)
+                if check is not None:
+                    numbers = np.frombuffer(piece, dtype)
+                    right = right and check(first, numbers)
+                    first += len(numbers)
+        self._compare(path, digest)  # this error takes precedence if both are wrong
+        self.demand(right, name, allowed)
+        return array
+
+    def _compare(self, path: Path, digest: Any) -> None:
+        if self.verify and digest.hexdigest() != self.info.sha256[path.name]:
             raise self.damaged(path, "a wrong checksum", "unchanged since it was written")
 
-    def _names(self) -> tuple[str, ...]:
+    def names(self) -> tuple[str, ...]:
         path, n = self.folder / NAMES, self.info.n_documents
-        content = bytearray()
-        found = hashlib.sha256()
+        with self.file(path) as file:
+            content = file.read()
+        self._compare(path, hashlib.sha256(content))
         try:
-            for piece in self._pieces(path, 0, 1, found):
-                content += piece
-        except MemoryError:
-            raise self.damaged(path, f"over {len(content)} bytes", "a file that fits into memory") from None
-        self._compare(path, found)
-        try:
-            names: Any = json.loads(bytes(content))
+            names: Any = json.loads(content)
         except (ValueError, RecursionError) as error:
             raise self.damaged(path, str(error), "JSON") from error
-        if not isinstance(names, list) or len(names) != n or not all(type(name) is str for name in names):
+        if not _strings(names, n):
             raise self.damaged(path, "other names", f"{n} strings")
         if len(set(names)) != n:
             raise self.damaged(path, "a name twice", "all different")
         return tuple(names)
 
 
-def _between(low: int, end: int) -> Check:
-    def check(first: int, numbers: npt.NDArray[Any]) -> str | None:
-        return None if numbers.min() >= low and numbers.max() < end else f"from {low} to {end - 1}"
-
-    return check
-
-
-def _documents_of(ends: npt.NDArray[np.int64]) -> Check:
-    """Check for the numbers of documents, from 1, that end at these tokens."""
-
-    def check(first: int, numbers: npt.NDArray[Any]) -> str | None:
-        documents = np.searchsorted(ends, np.arange(first, first + len(numbers)), side="right") + 1
-        return None if np.array_equal(numbers, documents) else "those of the documents of lengths.npy"
-
-    return check
-
-
-class _Ends:
-    """Check for nondecreasing numbers from 0 to the number of cells."""
-
-    def __init__(self, n: int, last: int) -> None:
-        self._n, self._last, self._before = n, last, 0
-
-    def __call__(self, first: int, numbers: npt.NDArray[Any]) -> str | None:
-        falls = np.diff(numbers, prepend=self._before).min() < 0
-        whole = (first > 0 or numbers[0] == 0) and numbers[-1] <= self._last
-        if first + len(numbers) == self._n + 1:
-            whole = whole and numbers[-1] == self._last
-        self._before = int(numbers[-1])
-        return None if whole and not falls else f"ascending, from 0 to {self._last}"
-
-
-class _Counts:
-    """Check for the counts of cells: their range and their sum."""
-
-    def __init__(self, n: int, total: int, least: int) -> None:
-        self._n, self._left, self._total, self._least = n, total, total, least
-
-    def __call__(self, first: int, numbers: npt.NDArray[Any]) -> str | None:
-        self._left -= int(numbers.sum(dtype=np.int64))
-        whole = self._left == 0 if first + len(numbers) == self._n else self._left >= 0
-        if numbers.min() < self._least or numbers.max() > self._total or not whole:
-            return f"from {self._least}, {self._total} in all"
-        return None
-
-
-class _Terms:
-    """Check for terms in range, ascending within each document."""
-
-    def __init__(self, n_terms: int, begin: npt.NDArray[np.int64]) -> None:
-        self._n_terms, self._begin, self._before = n_terms, begin, -1
-
-    def __call__(self, first: int, numbers: npt.NDArray[Any]) -> str | None:
-        allowed = f"from 0 to {self._n_terms - 1}, ascending in each document"
-        if numbers.min() < 0 or numbers.max() >= self._n_terms:
-            return allowed
-        falls = first + np.flatnonzero(np.diff(numbers, prepend=self._before) <= 0)
-        self._before = int(numbers[-1])
-        place = np.searchsorted(self._begin, falls)
-        return None if np.array_equal(self._begin[place], falls) else allowed
+def _within(numbers: npt.NDArray[Any], low: int, end: int) -> bool:
+    return bool(numbers.min() >= low and numbers.max() < end)
 
 
 Piece = tuple[npt.NDArray[Any], ...]
@@ -696,6 +579,12 @@ def _plain_keys(label: str, keys: Sequence[Any]) -> list[Any]:
                 "Write them as strings.",
             )  # fmt: skip
     return list(keys)
+
+
+def write_content(content: ShardsContent, folder: Path, shards: int) -> None:
+    """Write a corpus in shards to a new or empty folder; nothing is left behind if that fails."""
+    with folder_aside(folder) as aside, storing_shards(folder):
+        write_shards(aside, content, shards)
 
 
 def write_shards(aside: Path, content: ShardsContent, shards: int) -> None:

@@ -83,11 +83,7 @@ def number_of(cell: Any, delimiter: str = ",") -> float:
 
 
 class Table:
-    """A table in a file.
-
-    ``header`` says whether the first row has the names of the columns. If it is None it does, and numbers
-    there are an error. ``format`` is one of the values of `TABLES`, by default by the suffix.
-    """
+    """A table in a file; its first row has names if ``header``; if it is None, numbers there are an error."""
 
     def __init__(
         self,
@@ -234,7 +230,8 @@ class Table:
                 if taken > MAX_LINE_BYTES:
                     raise DataError(
                         self.place(number), f"a row of more than {MAX_LINE_BYTES} characters",
-                        "at most as long", "Check for a missing closing quote, or give --no-quotes.",
+                        f"at most {MAX_LINE_BYTES} long",
+                        "Check for a missing closing quote, or give --no-quotes.",
                     )  # fmt: skip
                 yield line
 
@@ -389,10 +386,7 @@ _TOLD = re.compile('"?sep=(.)"?\\1*', re.IGNORECASE)  # a first line by which Ex
 
 
 def _detected(lines: Sequence[str], quoting: Any, usual: str | None) -> str:
-    """The delimiter by which most rows have as many fields as the first; of several, that with most fields.
-
-    A delimiter must be in the first row: commas and semicolons of texts below a single name separate nothing.
-    """
+    """The delimiter by which most rows have as many fields as the first; of several, with most fields."""
     letters = [*([usual] if usual else []), *_DELIMITERS]
     share, _, _, best = max((*_fit(lines, one, quoting), -place, one) for place, one in enumerate(letters))
     if share >= 0.5:
@@ -423,13 +417,9 @@ _ESCAPE = re.compile(r"\\(?:(\\)|x([0-9a-f]{2})|u([0-9a-f]{4})|U(000[0-9a-f]{5}|
 
 
 def escaped(text: str) -> str:
-    r"""Return the cell for a text: safe in a spreadsheet and on a terminal. `unescaped` is the inverse.
-
-    Cells that begin with ``'`` are escaped: after it, a backslash is written as ``\\``, and control
-    characters are written as by `printable` (``\x1b``). All other cells are the text itself. A text is
-    escaped if it begins with ``'`` or contains control characters, or if a spreadsheet could evaluate it: it
-    begins with ``=``, ``+``, ``-`` or ``@`` (also after blanks), isn't a number, and has a letter or a digit.
-    """
+    """Return the cell for a text: safe in a spreadsheet and on a terminal. `unescaped` is the inverse."""
+    # A text is escaped if it begins with ``'`` or contains control characters, or if a spreadsheet could
+    # evaluate it.
     formula = _FORMULA.match(text) and not _NUMBER.fullmatch(text)
     if not formula and not text.startswith("'") and printable(text) == text:
         return text
@@ -437,12 +427,7 @@ def escaped(text: str) -> str:
 
 
 def unescaped(text: str) -> str:
-    """Return the text that `escaped` made into this cell.
-
-    Parameters
-    ----------
-    text : str
-    """
+    """Return the text that `escaped` made into this cell."""
     if not text.startswith("'"):
         return text
     return _ESCAPE.sub(lambda found: found[1] or chr(int(found[2] or found[3] or found[4], 16)), text[1:])
@@ -508,10 +493,7 @@ _SHEET_ROWS, _SHEET_COLUMNS, _CELL_LETTERS = 1_048_576, 16_384, 32_767
 
 
 def write_workbook(path: Path, sheets: Mapping[str, Iterable[Columns]]) -> None:
-    """Write tables, each in blocks of rows, as the sheets of a workbook of Excel (.xlsx).
-
-    Texts are cells of text, so nothing is evaluated; control characters are escaped.
-    """
+    """Write tables, each in blocks of rows, as sheets of a workbook of Excel; nothing is evaluated."""
     with importing_extra("openpyxl", "pandas", ", to write workbooks of Excel", " Or write CSV."):
         import openpyxl
         from openpyxl.cell import WriteOnlyCell

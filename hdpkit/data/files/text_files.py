@@ -86,10 +86,7 @@ def bad_gzip(path: str | os.PathLike[str], error: Exception) -> DataError:
 
 
 def line_blocks(path: str | os.PathLike[str], limit: int = MAX_LINE_BYTES) -> Iterator[tuple[int, bytes]]:
-    """Yield a file, plain or gzip, in blocks of complete lines, each with the number of its first line.
-
-    A byte order mark of UTF-8 is left out.
-    """
+    """Yield a file, plain or gzip, in blocks of complete lines, each with the number of its first line."""
     place = f"file {os.fspath(path)}"
     number, held, size, unpacked = 1, [], 0, 0
     with open_regular(path) as raw:
@@ -184,7 +181,7 @@ def read_lines(
                 yield from _lines(file, source, packed, limit, progress, tell, total)
     elif source == "-":
         if sys.stdin is None:
-            raise DataError("standard input", None, "there", "Give a file.")
+            raise DataError("standard input", None, "open", "Give a file.")
         yield from _lines(getattr(sys.stdin, "buffer", sys.stdin), source, "", limit, progress)
     else:
         yield from _lines(source, source, "", limit, progress)

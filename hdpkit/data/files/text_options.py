@@ -423,27 +423,7 @@ class TextCounter:
         n_words: npt.NDArray[np.int64],
         of_texts: int,
     ) -> npt.NDArray[np.int64]:
-        """Keep the vocabulary that `fit_count` would have found, given the frequency of each word.
-
-        Parameters
-        ----------
-        found : dict
-            Word -> number, from 0, for each word found in the texts.
-        n_texts, n_words : int64 arrays, shape (len(found),)
-            By number: how many texts contain the word, and how often it occurs in total.
-        of_texts : int
-            Number of texts.
-
-        Returns
-        -------
-        int64 array, shape (len(found),)
-            Id of each word in the vocabulary, -1 if it was left out.
-
-        Raises
-        ------
-        DataError
-            If no word is left.
-        """
+        """Keep the vocabulary that `fit_count` finds; return the id of each word, -1 if it is left out."""
         options = self._options
         words = sorted(found)
         order = np.array([found[word] for word in words], np.int64)
@@ -710,10 +690,7 @@ def english_words() -> frozenset[str]:
 
 
 def function_words(found: Counter[str]) -> tuple[str | None, frozenset[str]]:
-    """The language whose list of function words has most of the words found, and the list.
-
-    Lists have Arabic and Hebrew words without vowel signs; words found with them are added.
-    """
+    """The language whose list of function words has most of the words found, and the list."""
     signed = {word: bare for word in found if (bare := word.translate(_SIGNS)) != word}
     found = Counter(found)
     for word, bare in signed.items():

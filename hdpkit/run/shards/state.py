@@ -557,7 +557,7 @@ def _from_state(frozen: Mapping[str, Any], source: Source, bursts: bool) -> From
     kept = isinstance(form, Mapping) and {"dish", *COLUMNS} <= set(form)
     if not kept or not {"slots", "held", "dish_ids", "births", "components"} <= set(frozen):
         raise DataError(
-            "init", frozen, "a state of a franchise with store='counts', distinguished customers",
+            "init", frozen, "a state of a franchise with store='counts', and not by cell",
             "Call franchise.expand_cells() before franchise.freeze().",
         )  # fmt: skip
     assert isinstance(form, Mapping)
