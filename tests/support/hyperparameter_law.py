@@ -1,13 +1,7 @@
-"""The exact conditional distributions of theta and of d given seatings, by quadrature, for tests of moves.
+"""The exact conditional distributions of theta and of d given seatings, by quadrature.
 
-In restaurants with n_j customers at T_j tables, n_jt of them at table t (those with n_j = 0 left out),
-
-    p(theta | ...) ~ p(theta) prod_j [theta+d_j]_(d_j)^(T_j-1) / [theta+1]_1^(n_j-1),
-    p(d | ...)     ~ p(d) prod_j [theta_j+d]_d^(T_j-1) prod_t [1-d]_1^(n_jt-1).
-
-A prior may be one of theta + d. A step from an exact draw must end in an exact draw: no burn-in, independent
-draws, and a bound that holds for every sample size (Dvoretzky, Kiefer and Wolfowitz 1956, with the constant
-of Massart 1990).
+A step from an exact draw must end in an exact draw: no burn-in, independent draws, and a bound that holds for
+every sample size (Dvoretzky, Kiefer and Wolfowitz 1956, with the constant of Massart 1990).
 """
 
 import abc
