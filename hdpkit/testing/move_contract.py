@@ -57,12 +57,11 @@ def check_move(
     """Check a move, and raise an error if it is wrong.
 
     A discrete move is enumerated from every state of tiny franchises of every depth (some with customers at
-    inner restaurants), over every registered store and kernel. The exact transition matrix of each step
-    must leave the exact posterior invariant to 1e-12. Together with table Gibbs, every state must be
-    reachable. The compiled and readable kernels must have the same transition probabilities. Over a conjugate
-    measure the same holds for what else the move declares in `Move.serves`: other roots, hidden Markov
-    models, known components and held groups, each with three customers at the depths of the shapes. A move
-    with a continuous part is tested by Geweke's joint-distribution test instead.
+    inner restaurants), over every registered store and kernel. The exact transition matrix of each step must
+    leave the exact posterior invariant to 1e-12. Together with table Gibbs, every state must be reachable.
+    Compiled and readable kernels must have the same transition probabilities. Over a conjugate measure the
+    same holds for what else `Move.serves` declares: other roots, hidden Markov models, known components, held
+    groups. A move with a continuous part is tested by Geweke's joint-distribution test instead.
 
     Parameters
     ----------
@@ -173,9 +172,9 @@ def check_part(
     """Check a user-defined part of the state and the move that updates it, or raise.
 
     The checks run over every registered store, kernel and kind of root. After sweeps of table Gibbs and of
-    the move, the state must pass the audit. A copy and a thawed state must equal the original, including
-    the part, and must continue in the same way. The log joint must be finite. In addition to its usual
-    statistics, Geweke's joint-distribution test compares the `scalars` of the part.
+    the move, the state must pass the audit, and the log joint must be finite. A copy and a thawed state must
+    equal the original, including the part, and continue in the same way. Geweke's joint-distribution test
+    compares its usual statistics and the `scalars` of the part.
 
     Parameters
     ----------
@@ -184,14 +183,10 @@ def check_part(
     move : Move
     name : str
         Name under which the part is registered and the move finds it.
-    measure : BaseMeasure, optional
-        By default the Dirichlet-multinomial with three terms.
-    shapes : sequence of str
-        Keys of ``hdpkit.testing.SHAPES``.
-    seed : int
-        Seed of the tests that use random numbers.
+    measure, shapes, seed
+        As in `check_move`.
     replicas, rounds : int
-        See ``hdpkit.testing.geweke.geweke``.
+        How many independent states Geweke's test compares, each after how many sweeps.
 
     Returns
     -------
