@@ -65,6 +65,7 @@ class NormalGamma(VectorMeasure):
     rate: Any = positive("rate", default=1.0)
     multiplier: Any = positive("multiplier", default=1.0)
 
+    legal_values = f"finite, of size up to {LARGEST_VALUE}"
     _legal = staticmethod(finite)
 
     @classmethod
@@ -147,10 +148,6 @@ class NormalGamma(VectorMeasure):
         """Mean, strength, shape and the multiplied rate by dimension, each of shape (D,)."""
         mean, strength, shape, rate, *multiplier = super().vectors
         return mean, strength, shape, multiplier[0] * rate if multiplier else rate
-
-    @property
-    def legal_values(self) -> str:
-        return f"finite, of size up to {LARGEST_VALUE}"
 
     def make(self) -> Moments:
         D = self.n_dims or 1

@@ -139,6 +139,7 @@ class NormalInverseWishart(VectorMeasure):
     scale: Any = attrs.field(converter=_scale)
     multiplier: Any = attrs.field(default=1.0, converter=_multiplier)
 
+    legal_values = f"vectors of finite numbers of size up to {LARGEST_VALUE}"
     _legal = staticmethod(finite)
 
     def __attrs_post_init__(self) -> None:
@@ -239,10 +240,6 @@ class NormalInverseWishart(VectorMeasure):
     def numbers(self) -> tuple[Floats, float, float, Floats]:
         """Values of the parameters: mean (D,), strength, dof, and the multiplied scale (D, D)."""
         return self.mean, self.strength, self.dof, self.multiplier * self.scale
-
-    @property
-    def legal_values(self) -> str:
-        return f"vectors of finite numbers of size up to {LARGEST_VALUE}"
 
     def make(self) -> Moments:
         D = len(self.mean)
