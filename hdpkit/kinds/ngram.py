@@ -529,12 +529,12 @@ class NGramModel:
         r"""Write the model as a back-off model in ARPA format, for other tools.
 
         Every n-gram that occurs has its probability, averaged over the samples; back-off weights are such
-        that probabilities given a context sum to one. For a single sample this equals the model. An average of
-        several samples is not a back-off model: then only the total probability of the words unseen in a
+        that probabilities given a context sum to one. For a single sample this equals the model. An average
+        of several samples is not a back-off model: then only the total probability of the words unseen in a
         context is right. Start, end and unknown word are written as ``<s>``, ``</s>`` and ``<unk>``, which
-        means all words outside the vocabulary if there is no unknown word. Raises a DataError if the training
-        data are pairs, or a word isn't a string, contains blanks, or is one of the symbols; a StorageError if
-        the file can't be written.
+        means all words outside the vocabulary if there is no unknown word. Raises a DataError if the data are
+        pairs, or a word isn't a string, contains blanks, or is one of the symbols; a StorageError if the file
+        can't be written.
 
         Parameters
         ----------

@@ -168,10 +168,7 @@ class NormalGamma(VectorMeasure):
         )
 
     def log_predictive(self, value: Any, many: Sequence[Moments]) -> Floats:
-        """log t(x; 2 shape, mean, rate (strength + 1) / (shape strength)) under each dish: shape (n,).
-
-        Murphy 2007, equation 100.
-        """
+        """Student's t, with 2 shape degrees of freedom, of the mean: (n,) (Murphy 2007, equation 100)."""
         mean, strength, shape, rate = self._posterior(many)
         spread = 2.0 * rate * (strength + 1.0) / strength  # degrees of freedom times scale**2
         logs = (

@@ -258,10 +258,7 @@ class NormalInverseWishart(VectorMeasure):
         )
 
     def log_predictive(self, value: Any, many: Sequence[Moments]) -> Floats:
-        """log t(x; dof - D + 1, mean, scale (strength + 1) / (strength (dof - D + 1))): shape (n,).
-
-        Murphy 2007, equation 258.
-        """
+        """Student's t with dof - D + 1 degrees of freedom: shape (n,) (Murphy 2007, equation 258)."""
         D, x = len(self.mean), self._row(value)
         out = np.empty(len(many))
         for k, statistics in enumerate(many):
