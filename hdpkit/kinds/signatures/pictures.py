@@ -111,13 +111,7 @@ def _values(spectra: Any) -> tuple[Floats, tuple[Floats, Floats] | None, Sequenc
         matrix = spectra.matrix if known is None else spectra.matrix[:, known.order_of(spectra.vocabulary)]
         return matrix, None, spectra.names
     found = number_array(spectra)
-    if (
-        found is None
-        or found.ndim != 2
-        or not found.size
-        or not np.isfinite(found).all()
-        or (found < 0).any()
-    ):
+    if found is None or found.ndim != 2 or not found.size or not (np.isfinite(found) & (found >= 0)).all():
         raise ParameterError(
             "spectra", spectra, "signatures, or an array of shape (n, n_channels) of numbers of 0 or more",
             "extract_signatures(run, corpus).",
