@@ -36,6 +36,7 @@ class BetaBernoulli(VectorMeasure):
     b: Any = positive("b", default=1.0)
 
     legal_values = "0 or 1 (or False, True)"
+    support = "bits"
     examples = ((0, 1, 1), (1, 0, 1), (1, 1, 1), (0, 0, 1), (1, 1, 0))
     exact_statistics = True  # integers: independent of the order of additions and removals
 

@@ -54,6 +54,7 @@ class GammaPoisson(VectorMeasure):
     rate: Any = positive("rate", default=1.0)
 
     legal_values = "whole numbers >= 0"
+    support = "whole numbers"
     examples = ((0, 2), (3, 0), (1, 1), (7, 0), (1, 4))
 
     @property
