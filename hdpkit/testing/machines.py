@@ -24,6 +24,7 @@ from hypothesis.stateful import (
 
 from hdpkit.random import RandomStream
 from hdpkit.stores import Detail, detail_of
+from hdpkit.testing.states import same
 
 seeds = st.integers(0, 2**32 - 1)
 
@@ -40,15 +41,6 @@ def deterministic(examples: int, steps: int, shrink: bool = True) -> settings:
         stateful_step_count=steps,
         suppress_health_check=list(HealthCheck),
     )
-
-
-def same(a: Any, b: Any) -> bool:
-    """Whether two frozen states are equal, arrays and their types included."""
-    if isinstance(a, dict):
-        return a.keys() == b.keys() and all(same(a[key], b[key]) for key in a)
-    if isinstance(a, np.ndarray):
-        return a.dtype == b.dtype and np.array_equal(a, b)
-    return bool(a == b)
 
 
 # ---------------------------------------------------------------------------------------------- stores

@@ -22,6 +22,15 @@ Counts = tuple[tuple[int, ...], tuple[tuple[int, int, int, int], ...]]
 H = TypeVar("H", bound=Hashable)
 
 
+def same(a: Any, b: Any) -> bool:
+    """Whether two frozen states are equal, arrays and their types included."""
+    if isinstance(a, dict):
+        return a.keys() == b.keys() and all(same(a[key], b[key]) for key in a)
+    if isinstance(a, np.ndarray):
+        return a.dtype == b.dtype and np.array_equal(a, b)
+    return bool(a == b)
+
+
 def histogram_key(dishes: Sequence[int], tables: Iterable[tuple[int, int, Iterable[int]]]) -> Histograms:
     """Canonical form of the state of a histogram store: dishes are numbered by first appearance."""
     label = _labels(dishes)
