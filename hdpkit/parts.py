@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from hdpkit.arrays import Int32s
 from hdpkit.checks import number_array
-from hdpkit.errors import DataError, MissingMethodError, ParameterError, StateError
+from hdpkit.errors import AuditError, DataError, MissingMethodError, ParameterError, StateError
 from hdpkit.numerics import add_up
 from hdpkit.priors import Prior, draw_from, log_density_at
 from hdpkit.random import ChoiceSource
@@ -24,6 +24,11 @@ def unfitting(key: str, value: Any, allowed: str) -> DataError:
     """The error for an entry of a frozen state that isn't what this franchise could have frozen."""
     remedy = "Thaw a state over the same data and declarations."
     return DataError(f"{key}, in the frozen state", value, allowed, remedy)
+
+
+def inconsistent(what: str, value: Any, allowed: str) -> AuditError:
+    """The error for a state that a move left inconsistent."""
+    return AuditError(what, value, allowed, "The state is inconsistent: report the move that ran last.")
 
 
 class Attached:
@@ -284,10 +289,6 @@ class TablePart(Attached, IntegrablePart):
     def started(self, state: Any, source: ChoiceSource) -> None:
         """Draw all values given the new seating."""
         self.draw(source)
-
-    def clone(self, state: Any) -> Self:
-        """Not used."""
-        raise NotImplementedError
 
     def memory_bytes(self) -> int:
         """Bytes of the table."""

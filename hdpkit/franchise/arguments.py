@@ -27,6 +27,17 @@ def check_source(source: Any) -> None:
     instance("source", source, ChoiceSource, "a choice source", remedy="Pass the rng that the move is given.")
 
 
+def check_birth(state: Any, source: Any, asked: str) -> None:
+    """Raise an error unless a dish can be opened with this source, or without one."""
+    if source is not None:
+        check_source(source)
+    elif state.root.kind == "weights":
+        raise StateError(
+            "source", None, "a choice source where the root has weights: the weight of the dish is drawn",
+            f"Pass the rng that the move is given: {asked}(rng).",
+        )  # fmt: skip
+
+
 def check_range(first: Any, last: Any, n: int) -> None:
     """Raise an error unless first .. last - 1 is a range within 0 .. n - 1."""
     if type(first) is int and type(last) is int and 0 <= first <= last <= n:

@@ -41,24 +41,18 @@ class Blocks(Steps):
     def units(self, level: int, with_customers: bool = False) -> Any:
         """Tables of the restaurants of a level (1: the root's children), by their first customer.
 
-        With ``with_customers`` also the data customers seated one level above; at level 1 the units are then
-        all customers of the root. Table numbers are needed: call it inside `labelled_seating`.
-
-        Units are valid for the current seating. They stay valid after `resample_dish` and `move_units` of
-        the same units. After any other change of the seating (steps, moves of other units, `settle`, `thaw`,
-        the end of `labelled_seating`) the steps raise a StateError: call `units` again.
+        Call it inside `labelled_seating`; otherwise a store without seats gives a StateError. Units are valid
+        for the current seating, and after `resample_dish` and `move_units` of the same units. After any other
+        change of the seating the steps raise a StateError: call `units` again. Returned for the steps below;
+        its length is their number.
 
         Parameters
         ----------
         level : int
             1: tables of the root's children.
         with_customers : bool
-            Whether data customers seated one level above are also units.
-
-        Raises
-        ------
-        StateError
-            Outside `labelled_seating`, over a store that keeps no seats.
+            Whether data customers seated one level above are also units (at level 1: all customers of the
+            root).
         """
         self._need_tables()
         flag("with_customers", with_customers)
@@ -69,18 +63,15 @@ class Blocks(Steps):
         )
 
     def free_units(self, units: Any, level: int, first: int, last: int) -> list[tuple[int, int]]:
-        """Return the ranges of units without held customers below them.
+        """Return the begin and end (excluded) of each range of units without held customers below them.
 
-        A table is free if neither the data customers of its restaurant nor those of the restaurants below it
-        are held. This depends only on the held groups, not on the seating. Returns the begin and end
-        (excluded) of each range.
+        Neither the data customers of their restaurant nor those of restaurants below are held, which depends
+        on the held groups only, not on the seating.
 
         Parameters
         ----------
-        units : units
-            The result of `units`.
-        level : int
-            Level of the units.
+        units, level : units, int
+            The result of `units`, and its level.
         first, last : int
             Of units first .. last - 1.
         """
@@ -150,11 +141,10 @@ class Blocks(Steps):
         launches: int,
         source: ChoiceSource,
     ) -> int:
-        """One Metropolis proposal for each of the groups first .. last - 1, which reseats all its customers.
+        """One Metropolis proposal for each of the groups first .. last - 1; returns how many were accepted.
 
-        The final scan of a proposal starts from the result of ``launches`` scans, or with all customers
-        unseated. See `hdpkit.moves.ReseatGroups`. Returns the number of accepted proposals. Raises a
-        StateError if the measure is not conjugate, the root has weights, or the store keeps no seats.
+        See `hdpkit.moves.ReseatGroups`. Raises a StateError if the measure is not conjugate, the root has
+        weights, or the store keeps no seats.
 
         Parameters
         ----------

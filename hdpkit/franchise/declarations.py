@@ -241,12 +241,9 @@ class FixedWeights:
 
     Pass it as ``root`` of a `Franchise`. The root's children draw from the K dishes directly: a Dirichlet
     process with concentration alpha over them is a Dirichlet distribution with parameter alpha/K for each
-    dish. The root's own concentration is not used then, and can't have a prior; its discount is 0.
-
-    A dish without customers has no slot and is not counted by `Franchise.n_dishes`. The K dishes are
-    exchangeable, so all dishes without customers are one outcome with weight (K - n) / K, where n is the
-    number of dishes with customers. In sweeps this outcome is "a new dish", and no dish is created when n =
-    K.
+    dish. The root's own concentration is not used then, and can't have a prior; its discount is 0. Dishes
+    without customers are not counted by `Franchise.n_dishes`: in sweeps they are one outcome, "a new dish",
+    with weight (K - n) / K, where n dishes have customers.
 
     Parameters
     ----------
@@ -294,33 +291,21 @@ def check_counts_store(
         raise DeclarationError(
             "base", "observed dishes", "a measure over latent dishes, over a store of counts", _OTHERWISE
         )
-    if not _without_discounts(store, root):
-        _check_one_discount(declarations)
-        return
     for declaration in declarations[1:]:
         discount = declaration.hyperparameters[1]
-        if discount.prior is not None or discount.start != 0.0:
+        if not tables_at_end(store, root, 2):
+            if discount.each:  # each would need a table of Stirling numbers
+                raise DeclarationError(
+                    f"discount of {declaration.name!r}", declaration.discount,
+                    "one for all restaurants of a declaration, over a store of counts",
+                    f"Leave hk.Each out. {_OTHERWISE}",
+                )  # fmt: skip
+        elif discount.prior is not None or discount.start != 0.0:
             raise DeclarationError(
                 f"discount of {declaration.name!r}", declaration.discount,
                 "0 below the root, over a store of counts where the root is no restaurant",
                 f"Leave the discount out, or leave root out. {_OTHERWISE}",
             )  # fmt: skip
-
-
-def _check_one_discount(declarations: Sequence[Restaurant]) -> None:
-    """Raise an error if restaurants have separate discounts: each needs a table of Stirling numbers."""
-    for declaration in declarations[1:]:
-        if declaration.hyperparameters[1].each:
-            raise DeclarationError(
-                f"discount of {declaration.name!r}", declaration.discount,
-                "one for all restaurants of a declaration, over a store of counts",
-                f"Leave hk.Each out. {_OTHERWISE}",
-            )  # fmt: skip
-
-
-def _without_discounts(store: Any, root: str) -> bool:
-    """Whether restaurants below the root must not have discounts."""
-    return tables_at_end(store, root, 2)
 
 
 def check_weights(store: Any, declared: str, root: str, step: str, n_levels: int) -> None:
@@ -336,7 +321,7 @@ def check_no_discount(
     store: Any, root: str, discount: npt.NDArray[np.float64], *, frozen: bool = False
 ) -> None:
     """Raise an error if restaurants below the root have a discount and tables are drawn given customers."""
-    if not _without_discounts(store, root) or not np.any(discount != 0.0):
+    if not tables_at_end(store, root, 2) or not np.any(discount != 0.0):
         return
     allowed = "0 below the root, over a store of counts where the root is no restaurant"
     if frozen:

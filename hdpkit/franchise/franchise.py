@@ -29,6 +29,7 @@ from hdpkit.franchise.view import RestaurantView
 from hdpkit.measures.protocol import BaseMeasure
 from hdpkit.parts import IntegrablePart
 from hdpkit.random import ChoiceSource, Purpose, Seed
+from hdpkit.steps.sweeps import reseat
 from hdpkit.stores import CellsStore, FrozenSeating
 
 _LABELLED = (Topology, GraphTopology)
@@ -43,12 +44,12 @@ def _grown(franchise: Any, data: Corpus | Groups) -> Any:
             "N-grams grow by extend; for other data build a new franchise over all of them.",
         )  # fmt: skip
     if isinstance(before, Groups):
-        if not isinstance(data, Groups) or not _continues_groups(data, before):
+        if not isinstance(data, Groups) or not _continues(data, before):
             raise DataError(
                 "data", data, f"the {len(before)} current customers first",
                 "Build them with franchise.data.plus(groups).",
             )  # fmt: skip
-    elif not isinstance(data, Corpus) or not _continues_corpus(data, before):
+    elif not isinstance(data, Corpus) or not _continues(data, before):
         raise DataError(
             "data", data, f"the {before.n_documents} current documents first, with the same terms",
             "Build them with franchise.data.plus(documents).",
@@ -97,41 +98,28 @@ def _numbers_in(before: Any, after: Any, declarations: Any) -> Int64s:
     return to
 
 
-def _continues_corpus(data: Corpus, before: Corpus) -> bool:
-    """Whether the first documents of data, with their labels, are those of the previous data."""
-    n, n_documents = len(before), before.n_documents
-    if (
-        data.n_terms != before.n_terms
-        or data.vocabulary != before.vocabulary
-        or not np.array_equal(data.document_lengths[:n_documents], before.document_lengths)
-        or not np.array_equal(data.values[:n], before.values)
-    ):
-        return False
-    for name in before.label_names:
-        if name == "document":
-            continue
-        if name not in data.label_names:
-            return False
-        (old, keys), (new, others) = before.document_labels[name], data.document_labels[name]
-        there = [None if code < 0 else keys[code] for code in np.asarray(old).tolist()]
-        now = [None if code < 0 else others[code] for code in np.asarray(new)[:n_documents].tolist()]
-        if there != now:
-            return False
-    return True
-
-
-def _continues_groups(data: Groups, before: Groups) -> bool:
+def _continues(data: Any, before: Any) -> bool:
     """Whether the first customers of data, with their labels, are those of the previous data."""
-    n = len(before)
-    if data.values.shape[1:] != before.values.shape[1:] or not np.array_equal(data.values[:n], before.values):
+    if not np.array_equal(data.values[: len(before)], before.values):
         return False
-    for name in before.label_names:
-        if name not in data.label_names:
+    if isinstance(before, Groups):
+        names, old, new = before.label_names, before.labels, data.labels
+    else:
+        lengths = data.document_lengths[: before.n_documents]
+        same = data.n_terms == before.n_terms and data.vocabulary == before.vocabulary
+        if not same or not np.array_equal(lengths, before.document_lengths):
             return False
-        (old, keys), (new, others) = before.labels[name], data.labels[name]
-        if others[: len(keys)] != keys or not np.array_equal(new[:n], old):
-            return False
-    return True
+        names = tuple(name for name in before.label_names if name != "document")
+        old, new = before.document_labels, data.document_labels
+    return all(name in data.label_names and _continue_codes(new[name], old[name]) for name in names)
+
+
+def _continue_codes(label: Any, before: Any) -> bool:
+    """Whether the codes of a label begin with values of the previous ones; -1 is a missing value."""
+    (codes, keys), (old, old_keys) = label, before
+    place = {key: i for i, key in enumerate(keys)}
+    to = np.array([*(place.get(key, -2) for key in old_keys), -1])
+    return np.array_equal(np.asarray(codes)[: len(old)], to[np.asarray(old)])
 
 
 def _continues_ngrams(data: NGrams, before: NGrams) -> bool:
@@ -232,7 +220,8 @@ class Franchise(Freezing):
     ) -> None:
         # `measure` overrides the declared one: a copy with simulated data keeps the size of the vocabulary.
         super().__init__(restaurant, data, store, kernel, root, measure, known)
-        self._check_forced_kernel()
+        if kernel in ("generic", "fused"):
+            self._kernel_of(reseat)  # raises an error if the kernel doesn't support the franchise
         self.reset_hyperparameters()
         for name, part in self.topology.parts().items():  # first, because weights depend on them
             self.parts.register(name, part)
@@ -324,22 +313,13 @@ class Franchise(Freezing):
         """A block that receives a `Proposal`: changes that are taken back at its end unless it is accepted.
 
         The state is then exactly as before, after an exception in the block, too: seats, slots and ids of
-        dishes, statistics, hyperparameters and parts. The cost grows with the change, not with the state;
-        but the parts of the state are asked for their densities, and all of them are frozen when a dish is
-        born or dies or a part is set. Numbers that were drawn from ``source`` are not given back. Until the
-        proposal is accepted nothing else may change the state, and blocks can't be nested.
-
-        Parameters
-        ----------
-        source : ChoiceSource, optional
-            For draws of parts of the state at the birth of a dish; needed if the root has weights.
-
-        Raises
-        ------
-        StateError
-            In a proposal; outside `labelled_seating`, over a store that keeps no seats; over a store that
-            can't take changes back; in hidden Markov models; over a measure that is not conjugate; outside
-            `parts_integrated`, over one that has parts.
+        dishes, statistics, hyperparameters and parts. The cost grows with the change, not with the state,
+        except for densities of parts, and for freezing them when a dish is born or dies or a part is set.
+        Numbers that were drawn from ``source``, for parts at the birth of a dish (needed if the root has
+        weights), are not given back. Until it is accepted nothing else may change the state; blocks can't be
+        nested. A StateError is raised in a proposal; outside `labelled_seating`, over a store that keeps no
+        seats or can't take changes back; in hidden Markov models; over a measure that is not conjugate;
+        outside `parts_integrated`, over one that has parts.
 
         Examples
         --------
@@ -354,8 +334,7 @@ class Franchise(Freezing):
 
     def _propose(self, source: ChoiceSource | None) -> Proposal:
         check_proposal(self)
-        made: Proposal = self.access.change(propose, self, source)
-        return made
+        return self.access.change(propose, self, source)
 
     def _integrate(self, source: ChoiceSource) -> list[IntegrablePart]:
         return self.parts.integrate(source, self.parts.values())
@@ -400,15 +379,10 @@ class Franchise(Freezing):
     def set_discount(self, name: str, value: npt.ArrayLike) -> None:
         """Set d of a declaration: one number, or one per restaurant if they have separate values.
 
-        Raises a ParameterError if there is no such declaration, or a value is outside 0 <= discount < 1,
-        concentration > -discount.
-
         Parameters
         ----------
-        name : str
-            Name of the declaration.
-        value : float, or float array of shape (n,)
-            The same for all its restaurants, or one each.
+        name, value
+            As in `set_concentration`, with the same errors.
         """
         self.access.change(self.hyperparameters.put, *self.hyperparameters.checked(name, discount=value))
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import contextlib
 import threading
 import time
-from collections import deque
 from collections.abc import Callable, Mapping
+from concurrent.futures import Future
 from typing import Any, Self, cast
 
 import attrs
@@ -88,7 +88,7 @@ class Freezing(Reading):
     def __init__(self, *declared: Any) -> None:
         super().__init__(*declared)
         self.kept: Kept | None = None  # within a run or a transaction
-        self._requests = Requests()
+        self._requests: list[Future[Any]] = []  # of `look` in other threads
 
     def freeze(self) -> FrozenState:
         """The complete state as arrays and numbers; a franchise that thaws it continues exactly."""
@@ -207,8 +207,7 @@ class Freezing(Reading):
 
     def copy(self) -> Self:
         """Return an independent franchise in the same state, with clones of the parts."""
-        twin: Self = maker(self, self.data)(self.freeze())
-        return twin
+        return maker(self, self.data)(self.freeze())
 
     @unguarded
     def look(self, timeout: float | None = None) -> Self:
@@ -224,8 +223,7 @@ class Freezing(Reading):
         if timeout is not None:
             positive_number("timeout", timeout, remedy="Seconds; None waits as long as it takes.")
         make, frozen = _state(self, timeout)
-        twin: Self = make(frozen)  # in this thread
-        return twin
+        return make(frozen)  # in this thread
 
     def _standing(self) -> tuple[Callable[..., Any], FrozenState]:
         """The current state and a function that makes a franchise from it, for `look`."""
@@ -241,8 +239,7 @@ class Freezing(Reading):
 
     def __reduce__(self) -> tuple[Any, ...]:
         # The frozen state; users' classes are pickled as usual.
-        reduced: tuple[Any, ...] = self.access.call(_reduced, (self,), {}, True)
-        return reduced
+        return self.access.call(_reduced, (self,), {}, True)
 
     def __setstate__(self, kept: dict[str, Any]) -> None:
         # Parts are added after the franchise was created, because they may refer to it.
@@ -266,11 +263,6 @@ def check_state(state: Any, frozen: Any) -> dict[str, npt.NDArray[np.int32]]:
     if state.measure.seats_values:
         check_opens(frozen["bank"], state.topology.n_customers)
     return seating
-
-
-def answer_looks(state: Any) -> None:
-    """Answer requests of `Franchise.look` from other threads, if there are any."""
-    state._requests.answer(state._standing)
 
 
 def take_over(state: Any, frozen: Mapping[str, Any], source: ChoiceSource | None = None) -> None:
@@ -347,7 +339,7 @@ class Snapshot:
         root, self.base = franchise.root._kept()
         theta, d = self.concentration, self.discount
         self.weights = t.current_weights() if arrays is None else kept.get("weights")
-        self._walk = t.walk(self._counts, slots, t.home, theta, d, root, self.weights)
+        self._walk = t.walk(self._counts, slots, t.home, theta, d, root, arms=self.weights)
 
     def probabilities(self, nodes: Int32s, dishes: Int32s, above: Floats) -> Floats:
         """P_node(dish) for pairs of restaurant and dish: shape (n,)."""
@@ -387,53 +379,31 @@ _COUNTS = ("node", "dish", "customers", "tables")
 _SECONDS_BETWEEN_TRIES = 0.02
 
 
-class Requests:
-    """Requests of other threads to a run, which are answered at the end of the current sweep."""
-
-    def __init__(self) -> None:
-        self._waiting: deque[_Request] = deque()
-
-    def ask(self) -> _Request:
-        """Add a request."""
-        request = _Request()
-        self._waiting.append(request)
-        return request
-
-    def withdraw(self, request: _Request) -> None:
-        """Remove a request."""
-        with contextlib.suppress(ValueError):  # it has been answered
-            self._waiting.remove(request)
-
-    def answer(self, state: Callable[[], Any]) -> None:
-        """Answer all requests with the same state, if there are any."""
-        if not self._waiting:
-            return
-        answer, error = None, None
-        try:
-            answer = state()
-        except Exception as failure:  # the requesting thread gets the exception; the run continues
-            error = failure
-        for request in list(self._waiting):
-            request.answer, request.error = answer, error
-            request.there.set()
-            self.withdraw(request)
-
-
-class _Request:
-    def __init__(self) -> None:
-        self.there = threading.Event()
-        self.answer: Any = None
-        self.error: Exception | None = None
+def answer_looks(state: Any) -> None:
+    """Answer requests of `Franchise.look` from other threads, if there are any, with one state."""
+    waiting = list(state._requests)
+    if not waiting:
+        return
+    try:
+        answer = state._standing()
+    except Exception as failure:  # the requesting threads get the exception; the run continues
+        for request in waiting:
+            request.set_exception(failure)
+    else:
+        for request in waiting:
+            request.set_result(answer)
+    for request in waiting:
+        with contextlib.suppress(ValueError):  # it was withdrawn meanwhile
+            state._requests.remove(request)
 
 
 def _state(franchise: Any, timeout: float | None) -> tuple[Callable[..., Any], dict[str, Any]]:
     until = None if timeout is None else time.monotonic() + timeout
-    requests, request = franchise._requests, None
+    request: Future[tuple[Callable[..., Any], dict[str, Any]]] | None = None
     try:
         while True:
             try:
-                found: tuple[Callable[..., Any], dict[str, Any]] = franchise.access.look(franchise._standing)
-                return found
+                return franchise.access.look(franchise._standing)
             except BusyError:
                 if until is not None and time.monotonic() >= until:
                     raise BusyError(
@@ -441,13 +411,11 @@ def _state(franchise: Any, timeout: float | None) -> tuple[Callable[..., Any], d
                         "Give a longer timeout, or none.",
                     ) from None  # fmt: skip
             if request is None:
-                request = requests.ask()
+                request = Future()
+                franchise._requests.append(request)
             left = _SECONDS_BETWEEN_TRIES if until is None else until - time.monotonic()
-            if request.there.wait(max(0.0, min(left, _SECONDS_BETWEEN_TRIES))):
-                if request.error is not None:
-                    raise request.error
-                answered: tuple[Callable[..., Any], dict[str, Any]] = request.answer
-                return answered
+            with contextlib.suppress(TimeoutError):
+                return request.result(max(0.0, min(left, _SECONDS_BETWEEN_TRIES)))
     finally:
-        if request is not None:
-            requests.withdraw(request)
+        with contextlib.suppress(ValueError):  # it has been answered, or there is none
+            franchise._requests.remove(request)

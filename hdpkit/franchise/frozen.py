@@ -42,63 +42,53 @@ class FrozenState(TypedDict):
 
 
 def check_values(
-    frozen: Mapping[str, Any],
-    topology: Topology | ContextTopology,
-    parameters: Mapping[str, Any],
-    sharers: Sequence[Sharers],
+    frozen: Mapping[str, Any], topology: Tree, parameters: Mapping[str, Any], sharers: Sequence[Sharers]
 ) -> None:
     """Raise a DataError unless the numbers of a frozen state are valid."""
-    theta, d = (_numbers(key, frozen[key], topology.n_nodes) for key in ("concentration", "discount"))
+    numbers = []
+    for key in ("concentration", "discount"):
+        array = number_array(frozen[key])
+        if array is None or array.shape != (topology.n_nodes,):
+            raise unfitting(key, frozen[key], f"{topology.n_nodes} numbers, one per restaurant")
+        numbers.append(array)
+    theta, d = numbers
     if not np.all((d >= 0.0) & (d < 1.0)):
         raise unfitting("discount", d, "in [0, 1)")
     if not np.all(np.isfinite(theta) & (theta > -d)):
         raise unfitting("concentration", theta, "finite and above -discount")
     for one in sharers:
         nodes = topology.nodes(one.number)
-        for key, values, declared in zip(one.named, (theta, d), one.hyperparameters, strict=False):
+        for key, values, declared in zip(one.named, numbers, one.hyperparameters, strict=False):
             own = values[nodes][one.own]
             if not declared.each and len(own) and np.any(own != own[0]):
                 raise unfitting(key, own, f"one number for all restaurants of {one.name!r}")
-    try:
-        whole_number("sweep, in the frozen state", frozen["sweep"], remedy=_UNCHANGED)
-        calls = frozen.get("seeded_calls", 0)
-        whole_number("seeded_calls, in the frozen state", calls, remedy=_UNCHANGED)
-        _check_measure(frozen["measure"], parameters)
-        _check_streams(frozen["streams"])
-    except ParameterError as error:
-        raise DataError(error.parameter, error.value, error.allowed, error.remedy) from None
-    components = frozen["components"]
-    if not isinstance(components, Mapping):
-        raise unfitting("components", components, "a dict of the components' states")
-
-
-def _check_measure(measure: Any, parameters: Mapping[str, Any]) -> None:
+    measure, streams = frozen["measure"], frozen["streams"]
     if not isinstance(measure, Mapping) or not set(measure) <= set(parameters):
         raise unfitting("measure", measure, f"a dict of {sorted(parameters)}")
-    for name, value in measure.items():
-        real_number(f"{name}, in the frozen state", value, remedy=_UNCHANGED)
-
-
-def _check_streams(streams: Any) -> None:
-    if streams is None:
-        return
-    if not isinstance(streams, Mapping) or set(streams) != {"seed", "chain"}:
+    if streams is not None and (not isinstance(streams, Mapping) or set(streams) != {"seed", "chain"}):
         raise unfitting("streams", streams, "None, or a dict of seed and chain")
-    for key, value in streams.items():
-        high = LARGEST_SEED if key == "seed" else 2**32 - 1
-        whole_number(f"{key} of streams, in the frozen state", value, 0, high, remedy=_UNCHANGED)
-
-
-def _numbers(key: str, value: Any, n_nodes: int) -> npt.NDArray[np.float64]:
-    array = number_array(value)
-    if array is None or array.shape != (n_nodes,):
-        raise unfitting(key, value, f"{n_nodes} numbers, one per restaurant")
-    return array
+    whole = {
+        "sweep": (frozen["sweep"], 2**62),
+        "seeded_calls": (frozen.get("seeded_calls", 0), 2**62),
+    }
+    for key, value in (streams or {}).items():
+        whole[f"{key} of streams"] = value, LARGEST_SEED if key == "seed" else 2**32 - 1
+    try:
+        for key, (value, high) in whole.items():
+            whole_number(f"{key}, in the frozen state", value, 0, high, remedy=_UNCHANGED)
+        for key, value in measure.items():
+            real_number(f"{key}, in the frozen state", value, remedy=_UNCHANGED)
+    except ParameterError as error:
+        raise DataError(error.parameter, error.value, error.allowed, error.remedy) from None
+    if not isinstance(frozen["components"], Mapping):
+        raise unfitting("components", frozen["components"], "a dict of the components' states")
 
 
 _CHUNK = 1 << 20  # customers counted at once
 _CELLS = 1 << 14  # cells counted at once
 LARGEST = 2**31 - 1
+_NOBODY = np.int32(-1)
+_ONE_EACH = "one table of the root for each of the slots"
 
 
 class Disagreement(Exception):
@@ -143,8 +133,8 @@ def check_tables(
         raise Disagreement("table_node", "tables with at least one customer each")
     if int(sizes.sum()) > LARGEST:
         raise Disagreement("table_node", f"restaurants with at most {LARGEST} customers in all")
-    if slots is not None:
-        _check_root(np.sort(dish[~lower]), slots, "table_dish")
+    if slots is not None and not np.array_equal(np.sort(dish[~lower]), slots):
+        raise Disagreement("table_dish", _ONE_EACH)
 
 
 def check_bins(
@@ -253,7 +243,8 @@ def _check_against_data(
         root = keys < base
         if np.any(tables[root] != 1):
             raise Disagreement(names[2], "one table of the root for each dish")
-        _check_root(keys[root], slots, names[0])
+        if not np.array_equal(keys[root], slots):
+            raise Disagreement(names[0], _ONE_EACH)
 
 
 def data_counts(dish: Int32s, topology: Topology | ContextTopology, base: int) -> tuple[Int64s, Int64s]:
@@ -298,15 +289,6 @@ def check_counts(
         raise Disagreement(names[1], "tables for a restaurant's data and its children's tables")
 
 
-def _check_root(served: npt.NDArray[Any], slots: npt.NDArray[Any], key: str) -> None:
-    """Check that the root serves every occupied slot at one table (``served`` is sorted)."""
-    if not np.array_equal(served, slots):
-        raise Disagreement(key, "one table of the root for each of the slots")
-
-
-_NOBODY = np.int32(-1)
-
-
 def check_opens(frozen: Any, n_customers: int) -> None:
     """Raise a DataError unless a bank whose values sit at tables of their own froze this, or it is None."""
     # What a bank of cells froze is checked when it is used.
@@ -314,15 +296,9 @@ def check_opens(frozen: Any, n_customers: int) -> None:
         return
     opens = frozen.get("opens") if isinstance(frozen, Mapping) else None
     array = np.asarray(opens)
-    if (
-        array.shape != (n_customers,)
-        or array.dtype.kind not in "biu"
-        or not np.all((array == 0) | (array == 1))
-    ):
-        raise DataError(
-            "opens, in the frozen state", opens, f"0 or 1 for each of {n_customers} customers",
-            "Use what freeze() returned.",
-        )  # fmt: skip
+    whole = array.shape == (n_customers,) and array.dtype.kind in "biu"
+    if not whole or not np.all((array == 0) | (array == 1)):
+        raise unfitting("opens", opens, f"0 or 1 for each of {n_customers} customers")
 
 
 def check_frozen(
@@ -402,16 +378,6 @@ def check_frozen(
     return {**dict(zip(arrays, (seat, node, served, *rest), strict=True)), **runs}
 
 
-def check_dishes(
-    frozen: Mapping[str, Any], n_customers: int, observed: bool = False
-) -> tuple[npt.NDArray[np.int32], ...]:
-    """Check occupied and held slots and, unless dishes are observed, lasting ids; returns these slots."""
-    slots, held = _slots(frozen, n_customers)
-    if not observed:
-        _check_ids(frozen, len(slots))
-    return slots, held
-
-
 def _cell_runs(
     seating: Mapping[str, Any], cells: Cells, slots: npt.NDArray[np.int32]
 ) -> dict[str, npt.NDArray[np.int32]]:
@@ -440,9 +406,12 @@ def _array(value: Any) -> npt.NDArray[Any]:
         return np.empty(())
 
 
-def _slots(frozen: Mapping[str, Any], n_customers: int) -> tuple[npt.NDArray[np.int32], ...]:
-    """Check occupied and held slots. A dish is born in the smallest free slot, so slots are bounded."""
+def check_dishes(
+    frozen: Mapping[str, Any], n_customers: int, observed: bool = False
+) -> tuple[npt.NDArray[np.int32], ...]:
+    """Check occupied and held slots and, unless dishes are observed, lasting ids; returns these slots."""
     held = ints_of("held", frozen["held"], 0, LARGEST)
+    # A dish is born in the smallest free slot, so slots are bounded.
     limit = min(4 * (n_customers + len(held)) + (1 << 16), LARGEST)
     if len(held) and int(held.max()) > limit:
         raise unfitting("held", frozen["held"], f"from 0 to {limit}")
@@ -452,12 +421,9 @@ def _slots(frozen: Mapping[str, Any], n_customers: int) -> tuple[npt.NDArray[np.
             raise unfitting(key, frozen[key], "ascending")
     if len(np.intersect1d(slots, held)):
         raise unfitting("held", frozen["held"], "other slots than those of dishes")
-    return slots, held
-
-
-def _check_ids(frozen: Mapping[str, Any], n_dishes: int) -> None:
-    """Check lasting ids of the dishes: distinct and below the number of births."""
-    births, ids = frozen.get("births"), _array(frozen.get("dish_ids"))
+    if observed:
+        return slots, held
+    births, ids, n_dishes = frozen.get("births"), _array(frozen.get("dish_ids")), len(slots)
     if isinstance(births, bool) or not isinstance(births, int | np.integer) or not 0 <= births <= 2**62:
         raise unfitting("births", births, "the number of dishes opened so far")
     whole = ids.dtype.kind in "iu" or ids.size == 0
@@ -465,6 +431,7 @@ def _check_ids(frozen: Mapping[str, Any], n_dishes: int) -> None:
         raise unfitting("dish_ids", frozen.get("dish_ids"), f"{n_dishes} different numbers, one per dish")
     if n_dishes and not 0 <= int(ids.min()) <= int(ids.max()) < births:
         raise unfitting("dish_ids", frozen["dish_ids"], f"from 0 to {births - 1}: births before this state")
+    return slots, held
 
 
 def ints_of(key: str, value: Any, low: int, high: int, n: int | None = None) -> npt.NDArray[np.int32]:

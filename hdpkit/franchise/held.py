@@ -72,8 +72,7 @@ class HeldNodes:
 
     def _is_held(self, nodes: Any) -> npt.NDArray[np.bool_]:
         mask: Any = self.mask
-        held: npt.NDArray[np.bool_] = mask[nodes] != 0
-        return held
+        return mask[nodes] != 0
 
     @functools.cached_property
     def _below(self) -> npt.NDArray[np.bool_]:
@@ -121,8 +120,7 @@ class HeldNodes:
     def _eaten(self, seating: Any) -> Int64s:
         """Dishes of the held customers."""
         dishes = np.asarray(seating.dishes())  # over cells, without known components
-        eaten: Int64s = dishes[self._is_held(self._topology.home[: len(dishes)])]
-        return eaten
+        return dishes[self._is_held(self._topology.home[: len(dishes)])]
 
     def check_seated(self, seating: Any) -> None:
         """Raise an error if one of their customers is not seated."""
@@ -166,8 +164,6 @@ class Held(State):
     def _hold(self, nodes: Any) -> HeldNodes:
         """These restaurants as held ones."""
         return HeldNodes(nodes, self._tree_of_labels() if len(nodes) else None)
-
-    # ------------------------------------------------------------------ for users
 
     @changes
     def hold(self, groups: Any, level: str | None = None) -> None:
@@ -228,8 +224,6 @@ class Held(State):
         """
         return self.held.names(self._number_of_level(level))
 
-    # ------------------------------------------------------------------ for moves
-
     def free_ranges(self, first: int, last: int) -> list[tuple[int, int]]:
         """Return the ranges of free customers.
 
@@ -242,8 +236,6 @@ class Held(State):
         """
         return self.held.free_ranges(first, last)
 
-    # ------------------------------------------------------------------ frozen states
-
     def _held_in(self, frozen: Any) -> HeldNodes:
         """The held restaurants of a frozen state."""
         nodes = np.asarray(frozen.get("held_groups", np.empty(0, dtype=np.int32)))
@@ -252,8 +244,6 @@ class Held(State):
         if not whole or np.any(np.diff(nodes) <= 0) or np.any((nodes < 0) | (nodes >= n)):
             raise unfitting("held_groups", nodes, f"different restaurants, ascending, below {n}")
         return self._hold(nodes)
-
-    # ------------------------------------------------------------------
 
     def _tree_of_labels(self) -> Topology:
         topology = self.topology

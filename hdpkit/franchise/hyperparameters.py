@@ -7,6 +7,7 @@ depends on d, so the updates of theta and of d both include it.
 
 from __future__ import annotations
 
+import functools
 import itertools
 import math
 from collections.abc import Callable, Sequence
@@ -28,6 +29,18 @@ from hdpkit.random import ChoiceSource
 
 _TRIES = 1000
 _versions = itertools.count()
+
+
+def _once(computed: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    """A method whose result is kept until the values change."""
+
+    @functools.wraps(computed)
+    def kept(self: Any) -> Any:
+        if computed not in self._kept:
+            self._kept[computed] = computed(self)
+        return self._kept[computed]
+
+    return kept
 
 
 @attrs.frozen(eq=False)
@@ -81,12 +94,6 @@ class Hyperparameters:
         self.version = next(_versions)  # increases with each change
         self._kept: dict[Any, Any] = {}  # what was computed from the present values
 
-    def _once(self, what: str, computed: Callable[[], Any]) -> Any:
-        """What is computed from the present values, once until they change."""
-        if what not in self._kept:
-            self._kept[what] = computed()
-        return self._kept[what]
-
     @property
     def concentration(self) -> Floats:
         """Concentration of each restaurant by number; read-only."""
@@ -101,8 +108,6 @@ class Hyperparameters:
         """Bytes of the arrays."""
         return self.theta.nbytes + self.d.nbytes
 
-    # ------------------------------------------------------------------ values
-
     def reset(self) -> None:
         """Set every concentration and discount to its starting value: the number, or the prior's mean."""
         for one in self.sharers:
@@ -113,8 +118,7 @@ class Hyperparameters:
     def values_of(self, name: str) -> tuple[Any, Any]:
         """Concentration and discount of a declaration: each a float, or an array by restaurant."""
         if isinstance(name, str) and ("of", name) in self._kept:
-            found: tuple[float, float] = self._kept["of", name]
-            return found
+            return self._kept["of", name]
         one = self._named(name)
         nodes = self.topology.nodes(one.number)
         theta, discount = (
@@ -130,10 +134,10 @@ class Hyperparameters:
 
     def current(self) -> dict[str, Any]:
         """Concentrations and discounts by their keys in a trace; arrays are read-only."""
-        values: dict[str, Any] = self._once("current", self._new_current)
-        return values.copy()
+        return self._current().copy()
 
-    def _new_current(self) -> dict[str, Any]:
+    @_once
+    def _current(self) -> dict[str, Any]:
         values = {}
         for one in self.sharers:
             for key, value in zip(one.named, self.values_of(one.name), strict=False):
@@ -158,8 +162,8 @@ class Hyperparameters:
                 return (nodes if one.whole else _some(nodes, one.own)), value, discount
         theta, d = self.theta[nodes], self.d[nodes]
         if "concentration" in values:
-            own = len(d[one.own])
-            theta = _replaced(theta, one.own, _entries(declared[0], name, values["concentration"], own))
+            theta = theta.copy()
+            theta[one.own] = _entries(declared[0], name, values["concentration"], len(d[one.own]))
             if not np.all(np.isfinite(theta)):
                 raise _outside("concentration", values["concentration"], "finite and above -discount")
         if "discount" in values:
@@ -205,14 +209,9 @@ class Hyperparameters:
             made.append(new)
         return type(self)(self.declarations, topology, self.check_discount, *made)
 
-    # ------------------------------------------------------------------ numbers for the choice of kernels
-
+    @_once
     def ends(self) -> list[tuple[float, float]]:
         """Return the largest concentration and the largest discount of each declaration, the root's first."""
-        found: list[tuple[float, float]] = self._once("ends", self._new_ends)
-        return found
-
-    def _new_ends(self) -> list[tuple[float, float]]:
         out = []
         for number, declaration in enumerate(self.declarations):
             nodes = self.topology.nodes(number)
@@ -235,13 +234,9 @@ class Hyperparameters:
             self._longest = int(np.max(topology.sizes()[1:], initial=0))
         return self._longest
 
-    # ------------------------------------------------------------------ priors
-
+    @_once
     def log_prior(self) -> float:
         """Log prior density of the concentrations and discounts that have a prior, in nats."""
-        return float(self._once("log prior", self._new_log_prior))
-
-    def _new_log_prior(self) -> float:
         total = 0.0
         for sharers in self.sharers:
             theta, d = self.values_of(sharers.name)
@@ -280,13 +275,6 @@ def _read_only(values: Floats) -> Floats:
 def _some(nodes: Any, own: slice) -> Any:
     """Some of these restaurants."""
     return range(nodes.start, nodes.stop)[own] if isinstance(nodes, slice) else nodes[own]
-
-
-def _replaced(values: Floats, own: slice, by: Floats) -> Floats:
-    """The values with some of them replaced."""
-    values = values.copy()
-    values[own] = by
-    return values
 
 
 def _shared(values: Floats, declared: Hyperparameter) -> float:

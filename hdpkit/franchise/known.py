@@ -297,8 +297,6 @@ class KnownDishes:
         if self.n:
             raise DeclarationError("known", self.declared, allowed, remedy)
 
-    # ------------------------------------------------------------------ banks and counts
-
     def bank(self, measure: BaseMeasure, data: GroupedData) -> Any:
         """A bank of the measure over the data and the known observations."""
         if not self.n:
@@ -375,8 +373,6 @@ class KnownDishes:
         found[: self.n] += self.pseudo[: len(found)].sum(axis=1)
         return found
 
-    # ------------------------------------------------------------------ parameters
-
     def is_frozen(self, slots: AnyInts) -> npt.NDArray[np.bool_]:
         """Whether each of these dishes is a frozen component."""
         found = np.zeros(len(slots), dtype=bool)
@@ -403,8 +399,6 @@ class KnownDishes:
         for value in self.declared.earlier(slot) if slot < self.n else ():
             measure.add(statistics, value)
         return measure.draw_parameters(statistics, source)
-
-    # ------------------------------------------------------------------ seating
 
     def enter(self, franchise: Any) -> None:
         """Seat the components in a new franchise."""
@@ -436,8 +430,6 @@ class KnownDishes:
                 f"{self.n - 1}", "Thaw a state of a franchise with the same known components.",
             )  # fmt: skip
 
-    # ------------------------------------------------------------------ starts
-
     def check_possible(self, data: GroupedData, dishes: Any, name: str, first: int = 0) -> None:
         """Raise a ParameterError if a frozen component would have a term of probability 0."""
         if not self.frozen.any():
@@ -463,8 +455,7 @@ class KnownDishes:
         weights[:, n_dishes:] = 0.0
         weights[:, : self.n] *= (self.topics.T > 0.0) | ~self.frozen
         weights[weights.sum(axis=1) == 0.0, -1] = 1.0
-        rows: Floats = weights / weights.sum(axis=1, keepdims=True)
-        return rows
+        return weights / weights.sum(axis=1, keepdims=True)
 
     def possible(self, data: GroupedData, drawn: Any, n_dishes: int, source: RandomStream) -> Any:
         """Redraw dishes whose frozen component can't have the term, uniformly among those that can."""

@@ -150,8 +150,6 @@ class LatentDishes(Attached):
 
     name = "latent"
 
-    # ------------------------------------------------------------------ declarations
-
     def check_root(self, root: Any) -> None:
         """Raise an error if this root is not possible with these dishes."""
 
@@ -161,8 +159,6 @@ class LatentDishes(Attached):
 
     def show_to(self, store: Any, bank: Any) -> None:
         """Let an empty store read dishes from the data, if it can."""
-
-    # ------------------------------------------------------------------ the current dishes
 
     def slots(self, slots: Any, bank: Any) -> Any:
         """The occupied slots, given those of a frozen state."""
@@ -188,8 +184,6 @@ class LatentDishes(Attached):
     def check_latent(self) -> None:
         """Raise an error if dishes are observed, for steps that propose dishes."""
 
-    # ------------------------------------------------------------------ given dishes
-
     def check_start(self, init: Any) -> None:
         """Raise an error if this start, which assigns dishes, is not possible."""
 
@@ -203,8 +197,6 @@ class LatentDishes(Attached):
     def frozen(self) -> tuple[AnyInts, int] | None:
         """Each customer's dish in any frozen state, and the number of dishes; None if states differ."""
         return None
-
-    # ------------------------------------------------------------------ scores
 
     def check_counted(self) -> None:
         """Raise an error if terms can't be counted by dish."""
@@ -295,11 +287,6 @@ class ObservedDishes(LatentDishes):
         return math.fsum(np.array(tables) * self.state.bank.log_base[served])
 
 
-def dish_kind_of(state: Any) -> LatentDishes:
-    """Return the kind of dishes of a state's measure."""
-    return (ObservedDishes if state.measure.atomic else LatentDishes)(state)
-
-
 def bank_for(state: Any, measure: BaseMeasure, data: GroupedData) -> Any:
     """The measure's bank for data."""
     if isinstance(measure, Tempered):
@@ -353,8 +340,6 @@ class Customers(Attached):
     single = True
     sweep = reseat_documents  # over documents
 
-    # ------------------------------------------------------------------ store and bank
-
     def store(self, topology: Any, bank: Any) -> Any:
         """An empty store of the right size; it reads dishes from the data if it can."""
         state = self.state
@@ -379,8 +364,6 @@ class Customers(Attached):
 
     def expand(self) -> None:
         """From now on keep a dish for each customer; see `Franchise.expand_cells`."""
-
-    # ------------------------------------------------------------------ dishes
 
     def dishes(self) -> Any:
         """Dish of each value of a bank; -1 for a missing observation, as while its customer is unseated."""
@@ -413,8 +396,6 @@ class Customers(Attached):
             np.add.at(counts, places[seated] * n_terms + values[first : first + _CHUNK][seated], 1)
         return counts.reshape(n_dishes, n_terms)
 
-    # ------------------------------------------------------------------ frozen seatings
-
     def bank_state(self, frozen: Mapping[str, Any], seating: Mapping[str, Any]) -> Any:
         """What is frozen of the bank, for customers whose ``seating`` is adapted from the frozen one."""
         bank, given = frozen["bank"], frozen["seating"]
@@ -422,27 +403,21 @@ class Customers(Attached):
             return bank
         from hdpkit.measures.bursty_cells import opens_of_customers
 
-        dishes = np.asarray(self.dishes_in(seating))
+        dishes = np.asarray(FrozenSeating.of(seating).dishes[: self.state.topology.n_customers])
         runs = given["cell_runs"], given["run_dish"], bank["run_tables"]
         return {"opens": opens_of_customers(self.state.topology.cells, *runs, dishes)}
 
-    def dishes_in(self, seating: Mapping[str, Any]) -> Any:
-        """Dish of each data customer of a frozen seating by customer."""
-        return FrozenSeating.of(dict(seating)).dishes[: self.state.topology.n_customers]
-
     def adapted(self, seating: dict[str, Any], source: ChoiceSource | None, discount: Any) -> dict[str, Any]:
         """A frozen seating in the form of the store, which changes if it can't have one of this form."""
-        adapted: dict[str, Any] = self.state._in_detail(
-            seating, detail_of(self.state.store), source, discount
-        )
-        return adapted
+        return self.state._in_detail(seating, detail_of(self.state.store), source, discount)
 
     def only_known(self, n: int) -> dict[str, Any]:
         """The frozen seating of n known components, each at a table of the root, without data customers."""
         j, detail = np.arange(n, dtype=np.int32), detail_of(self.state.store)
+        one = np.ones_like(j)
         dish = np.append(np.full(self.state.topology.n_customers, -1, dtype=np.int32), j)
         if detail is Detail.COUNTS:
-            return FrozenCounts(dish, *_one_each(j)).arrays()
+            return FrozenCounts(dish, np.zeros_like(j), j, one, one).arrays()
         return FrozenSeats(dish, np.zeros_like(j), j, np.full_like(j, -1)).to(detail).arrays()
 
 
@@ -533,49 +508,39 @@ class CustomersByCell(Customers):
         return bool(self.state.seating.seated() == self.state.topology.n_customers)
 
     def term_counts(self) -> npt.NDArray[np.int64]:
-        counts: npt.NDArray[np.int64] = self.state.known_dishes.without(
-            self.state.bank.counts(self.state.slots.occupied_slots())
-        )
-        return counts
+        return self.state.known_dishes.without(self.state.bank.counts(self.state.slots.occupied_slots()))
 
     def adapted(self, seating: dict[str, Any], source: ChoiceSource | None, discount: Any) -> dict[str, Any]:
         """The seating itself, if it is by cell."""
         if isinstance(FrozenSeating.of(seating), FrozenCells):
             return seating
         self._give_way()
-        adapted: dict[str, Any] = self.state.population.adapted(seating, source, discount)
-        return adapted
+        return self.state.population.adapted(seating, source, discount)
 
     def only_known(self, n: int) -> dict[str, Any]:
         """The frozen seating of n known components, with empty cells."""
         runs = np.zeros(len(self.state.topology.cells.term), dtype=np.int32)
-        key, columns = np.zeros(4, dtype=np.int32), _one_each(np.arange(n, dtype=np.int32))
-        return FrozenCells(runs, _NOBODY, _NOBODY, key, *columns).arrays()
+        j, key = np.arange(n, dtype=np.int32), np.zeros(4, dtype=np.int32)
+        one = np.ones_like(j)
+        return FrozenCells(runs, _NOBODY, _NOBODY, key, np.zeros_like(j), j, one, one).arrays()
 
 
 def customers_of(state: Any, root: str, kernel: str) -> Customers:
     """How a new state keeps its customers: by cell, if store, root, kernel, data and measure allow it."""
     # The measure's own class must define `bank_of_cells`: a subclass may use customers.
+    measure: Any = state.measure
+    if type(measure) is Bursty:
+        counted = measure.counts_by_cell(state.declarations[-1].name)
+    else:
+        counted = "bank_of_cells" in vars(type(measure))
     by_cell = (
-        state.store_type is CountsStore
+        counted
+        and state.store_type is CountsStore
         and root in ("weights", "fixed")
         and kernel in ("auto", "fused")
         and getattr(state.topology, "cells", None) is not None
-        and _counts_by_cell(state.measure, state.declarations[-1].name)
     )
     return (CustomersByCell if by_cell else Customers)(state)
-
-
-def _counts_by_cell(measure: Any, documents: str) -> bool:
-    """Whether a measure has statistics by cell; the class itself must define that."""
-    if type(measure) is Bursty:
-        return measure.counts_by_cell(documents)
-    return "bank_of_cells" in vars(type(measure))
-
-
-def _one_each(j: AnyInts) -> tuple[AnyInts, AnyInts, AnyInts, AnyInts]:
-    """Restaurants, dishes, customers and tables of known components."""
-    return np.zeros_like(j), j, np.ones_like(j), np.ones_like(j)
 
 
 def _overrides_bank(kind: type) -> bool:

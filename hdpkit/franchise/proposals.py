@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from hdpkit.checks import choice, instance, whole_number
 from hdpkit.errors import HdpkitError, StateError
-from hdpkit.franchise.arguments import ARGUMENTS
+from hdpkit.franchise.arguments import ARGUMENTS, check_birth
 from hdpkit.franchise.guard import Locked, changes
 from hdpkit.franchise.population import thaw_part
 from hdpkit.franchise.scores import log_seating_of_restaurant
@@ -142,8 +142,7 @@ class Proposal(Locked):
                 "Compare unit_dishes with held_dishes().",
             )  # fmt: skip
         dish = self._checked_dish(dish)
-        slot: int = self.access.change(self._move, units, places.tolist(), dish)
-        return slot
+        return self.access.change(self._move, units, places.tolist(), dish)
 
     def _move(self, units: Any, places: list[int], dish: int | None) -> int:
         store, journal = self._state._seating, self._journal
@@ -317,11 +316,8 @@ class Proposal(Locked):
             ARGUMENTS["dish"].check(state, dish)
         elif len(state.slots) == state.root.most_dishes:
             raise StateError("dish", None, "one that exists: no unused dish is left", "Give its slot.")
-        elif self._source is None and state.root.kind == "weights":
-            raise StateError(
-                "source", None, "a choice source where the root has weights: the weight of the dish is drawn",
-                "Pass the rng that the move is given: proposal(rng).",
-            )  # fmt: skip
+        else:
+            check_birth(state, self._source, "proposal")
         return dish
 
     def _dish_or_new(self, dish: int | None) -> int:

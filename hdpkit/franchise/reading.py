@@ -11,13 +11,13 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from hdpkit.arrays import Floats, Int32s, Int64s
-from hdpkit.checks import choice, instance, number_array, refuse, whole_number
-from hdpkit.errors import AuditError, CopiedFranchiseWarning, ParameterError, StateError
+from hdpkit.arrays import Floats, Int64s
+from hdpkit.checks import choice, instance, refuse, whole_number, whole_numbers
+from hdpkit.errors import CopiedFranchiseWarning, ParameterError, StateError
 from hdpkit.franchise.arguments import check_source
 from hdpkit.franchise.blocks import Blocks
 from hdpkit.franchise.declarations import number_of
-from hdpkit.franchise.frozen import Disagreement, check_tables
+from hdpkit.franchise.frozen import Disagreement, cell_counts, check_tables, data_counts
 from hdpkit.franchise.guard import changes
 from hdpkit.franchise.population import Parts, bank_for, restaurants_of
 from hdpkit.franchise.sample import Sample, drawn_weights, levels_of, sample_of, table_counts
@@ -34,8 +34,10 @@ from hdpkit.franchise.whole_corpus import WholeCorpus
 from hdpkit.measures.by_restaurant import ByRestaurant
 from hdpkit.measures.protocol import BaseMeasure
 from hdpkit.numerics import add_up
+from hdpkit.parts import inconsistent
 from hdpkit.priors import log_density_at
 from hdpkit.random import ChoiceSource, Purpose, RandomStream, Seed, as_source
+from hdpkit.steps._counts_walk import CountsWalk
 from hdpkit.stores import (
     Detail,
     FrozenCells,
@@ -45,7 +47,6 @@ from hdpkit.stores import (
     detail_of,
 )
 
-_CHUNK = 1 << 18  # customers counted at once
 RELATIVE = 1e-9  # tolerance of cached log probabilities against recomputed ones
 
 
@@ -53,7 +54,7 @@ def _require(condition: Any, what: str, value: Any, *allowed: Any) -> None:
     """Raise an error unless the condition holds. The message is made only then: formatting arrays is slow."""
     if not condition:
         words = " ".join(str(word) for word in allowed)
-        raise AuditError(what, value, words, "The state is inconsistent: report the move that ran last.")
+        raise inconsistent(what, value, words)
 
 
 def audit(state: State, parts: Parts) -> None:
@@ -80,7 +81,16 @@ def audit(state: State, parts: Parts) -> None:
         tables[n, k] += m
     live = state.slots.occupied_slots()
     of_customer = np.asarray(counted.run_dish if by_cell else counted.dish)
-    eaten = _eaten_by_cell(counted, t) if by_cell else _eaten(of_customer, t.home)
+    base = int(of_customer.max(initial=0)) + 1
+    if by_cell:  # all customers of a cell are seated, or none
+        of = np.repeat(np.arange(len(counted.cell_runs)), counted.cell_runs)
+        seated = np.bincount(of, weights=counted.run_count, minlength=len(counted.cell_runs))
+        there = (counted.cell_runs == 0) | (seated == t.cells.count)
+        _require(np.all(there), "customers of cells", seated, str(t.cells.count))
+        keys, eaters = cell_counts(counted.arrays(), t.cells, t, base)
+    else:
+        keys, eaters = data_counts(of_customer, t, base)
+    eaten = {divmod(key, base): n for key, n in zip(keys.tolist(), eaters.tolist(), strict=True)}
     _require({k for _, k in eaten} <= set(live.tolist()), "dishes", of_customer, "occupied slots")
 
     # A restaurant's customers: its seated data and the tables of its children, dish by dish.
@@ -88,18 +98,15 @@ def audit(state: State, parts: Parts) -> None:
     for (n, k), c in tables.items():
         if n > 0:
             expected[int(t.parent[n]), k] += c
-    seated: Counter[tuple[int, int]] = Counter()
+    found: Counter[tuple[int, int]] = Counter()
     for (n, k), c in customers.items():
-        seated[int(t.restaurants(n)), k] += c
-    _require(expected == seated, "customers", seated, "data and tables of children,", expected)
+        found[int(t.restaurants(n)), k] += c
+    _require(expected == found, "customers", found, "data and tables of children,", expected)
 
     by_node_customers, by_node_tables = totals(store, t.n_nodes)
-    for n in range(t.n_nodes):
-        dishes = sorted(k for m, k in customers if m == n) if t.n_nodes < 200 else None
-        if dishes is not None:
-            _require(
-                store.node_dishes(n).tolist() == dishes, f"dishes of restaurant {n}", dishes, "as counted"
-            )
+    for n in range(t.n_nodes) if t.n_nodes < 200 else ():
+        dishes = sorted(k for m, k in customers if m == n)
+        _require(store.node_dishes(n).tolist() == dishes, f"dishes of restaurant {n}", dishes, "as counted")
     for what, reported, recount in (
         ("customers", by_node_customers, customers),
         ("tables", by_node_tables, tables),
@@ -112,60 +119,21 @@ def audit(state: State, parts: Parts) -> None:
         _require(store.customers(n, k) == c, f"customers of dish {k} in {n}", store.customers(n, k), c)
         _require(store.tables(n, k) == tables[n, k], f"tables of dish {k} in {n}", store.tables(n, k), "")
 
-    root = {k: c for (n, k), c in tables.items() if n == 0}
-    _DISHES[state.dish_kind.name](state, of_customer, root, live)
+    if state.measure.atomic:  # the dishes of customers are their values
+        own = np.asarray(state.data.values)[of_customer >= 0]
+        same = np.array_equal(of_customer[of_customer >= 0], own)
+        _require(same, "dishes", of_customer, "the customers' values")
+    else:
+        root = {k: c for (n, k), c in tables.items() if n == 0}
+        # A dish that `open_dish` has just made has no customers yet.
+        served = dict.fromkeys(
+            (slot for slot in live.tolist() if slot in root or slot not in state._waiting), 1
+        )
+        _require(root == served, "tables of the root", root, "one each of", live.tolist())
+        _statistics(state, of_customer, live)
     for component in parts.values():
         component.audit(live)
     state.topology.audit(store)
-
-
-def _latent(state: State, of_customer: Int32s, root: dict[int, int], live: Int32s) -> None:
-    """Check that the root serves the live dishes, at one table each, and that statistics are correct."""
-    # A dish that `open_dish` has just made has no customers yet.
-    expected = dict.fromkeys(
-        (slot for slot in live.tolist() if slot in root or slot not in state._waiting), 1
-    )
-    _require(root == expected, "tables of the root", root, "one each of", live.tolist())
-    _statistics(state, of_customer, live)
-
-
-def _observed(state: State, of_customer: Int32s, root: dict[int, int], live: Int32s) -> None:
-    """Check that the dishes of customers are their values."""
-    seated = of_customer >= 0
-    own = np.asarray(state.data.values)[seated]
-    _require(np.array_equal(of_customer[seated], own), "dishes", of_customer, "the customers' values")
-
-
-_DISHES = {"latent": _latent, "observed": _observed}
-
-
-def _eaten(of_customer: npt.NDArray[np.int32], home: npt.NDArray[np.int32]) -> Counter[tuple[int, int]]:
-    """Data customers of each restaurant and dish."""
-    found: Counter[tuple[int, int]] = Counter()
-    for first in range(0, len(of_customer), _CHUNK):
-        dish = of_customer[first : first + _CHUNK]
-        pairs = np.stack([home[first : first + _CHUNK], dish], axis=1)[dish >= 0]
-        keys, counts = np.unique(np.ascontiguousarray(pairs).view(np.int64), return_counts=True)
-        for (node, k), count in zip(
-            keys.view(np.int32).reshape(-1, 2).tolist(), counts.tolist(), strict=True
-        ):
-            found[node, k] += count
-    return found
-
-
-def _eaten_by_cell(frozen: FrozenCells, t: Any) -> Counter[tuple[int, int]]:
-    """Data customers of each restaurant and dish, by cell; all customers of a cell are seated, or none."""
-    cells, runs = t.cells, frozen.cell_runs
-    of = np.repeat(np.arange(len(runs)), runs)
-    seated = np.bincount(of, weights=frozen.run_count, minlength=len(runs))
-    _require(np.all((runs == 0) | (seated == cells.count)), "customers of cells", seated, str(cells.count))
-    found: Counter[tuple[int, int]] = Counter()
-    nodes = cells.documents()[of].astype(np.int64) + t.first[-1]
-    for node, k, n in zip(nodes.tolist(), frozen.run_dish.tolist(), frozen.run_count.tolist(), strict=True):
-        found[node, k] += n
-    for j in range(t.known):
-        found[0, j] += 1
-    return found
 
 
 def _statistics(state: State, dishes: npt.NDArray[np.int32], live: npt.NDArray[np.int32]) -> None:
@@ -183,9 +151,8 @@ def _statistics(state: State, dishes: npt.NDArray[np.int32], live: npt.NDArray[n
     # Marginals may be computed from the data alone; predictives use the statistics.
     slots = live.tolist()[: 50 if state.measure.conjugate and state.population.single else 0]
     witnesses = [int(np.argmax(dishes == slot)) for slot in slots]
-    if (
-        isinstance(state.measure, ByRestaurant) and state.population.single
-    ):  # statistics of every dish in every restaurant
+    if isinstance(state.measure, ByRestaurant) and state.population.single:
+        # Statistics of every dish in every restaurant.
         witnesses += np.unique(restaurants_of(state, state.measure), return_index=True)[1].tolist()
     for i in witnesses:
         a, b = (np.asarray(bank.log_predictive(i, live)) for bank in (state.bank, fresh_bank))
@@ -334,17 +301,8 @@ class Reading(Blocks):
 
         ``nodes`` has numbers of restaurants.
         """
-        given = number_array(nodes)
-        n = self.topology.n_nodes
-        if (
-            given is None
-            or given.ndim != 1
-            or not np.all((given >= 0) & (given < n) & (given == np.floor(given)))
-        ):
-            raise ParameterError(
-                "nodes", nodes, f"whole numbers from 0 to {n - 1}", "See Franchise.topology.nodes."
-            )
-        chosen = given.astype(np.int64)
+        last = self.topology.n_nodes - 1
+        chosen = whole_numbers("nodes", nodes, 0, last, remedy="See Franchise.topology.nodes.")
         if self.topology.lead is not None:
             chosen = np.concatenate([chosen[:0], *map(self.topology.arms, chosen.tolist())])
         return size_counts(self.seating, chosen)
@@ -394,8 +352,7 @@ class Reading(Blocks):
         if not self.measure.seats_values:
             return self.dish_counts
         self._warn_of_copies("there are no dishes")
-        tables: Int64s = table_counts(self, self.slots.occupied_slots()).toarray()
-        return tables
+        return table_counts(self, self.slots.occupied_slots()).toarray()
 
     def dish_parameters(self) -> npt.NDArray[Any]:
         """Posterior mean of each dish's parameters given its data, shape (K, ...): topics for words."""
@@ -542,7 +499,8 @@ class Reading(Blocks):
         store = self.seating
         by_purpose = hasattr(store, "memory_parts")
         parts = store.memory_parts() if by_purpose else {"seating": store.memory_bytes()}
-        if ratios := self._walk_bytes():
+        walks = [walk for _, _, walk in self._walks.values() if isinstance(walk, CountsWalk)]
+        if ratios := sum(walk.memory_bytes() for walk in walks):
             parts = {**parts, "ratios": ratios}
         if topics := sum(one.memory_bytes() for one in self.workspaces.values()):
             parts = {**parts, "drawn topics": topics}

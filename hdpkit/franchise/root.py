@@ -15,9 +15,8 @@ import contextlib
 import math
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from typing import Any, Self
+from typing import Any
 
-import attrs
 import numpy as np
 
 import hdpkit.steps._walk as compiled
@@ -25,13 +24,13 @@ import hdpkit.steps.root as readable
 from hdpkit._franchise_lock import Block
 from hdpkit.arrays import Floats, Int32s
 from hdpkit.checks import choice, instance, number_array
-from hdpkit.errors import AuditError, DataError, DeclarationError, ParameterError, StateError
+from hdpkit.errors import DataError, DeclarationError, ParameterError, StateError
 from hdpkit.franchise.declarations import FixedWeights, Restaurant, kind_of_root
 from hdpkit.franchise.guard import Locked, unguarded
 from hdpkit.franchise.population import Parts
 from hdpkit.franchise.scores import ROOT_WEIGHTS, log_seating_of_restaurant
 from hdpkit.numerics import add_up, lgamma, log, log_each
-from hdpkit.parts import Attached, IntegrablePart, Part, TablePart, unfitting
+from hdpkit.parts import Attached, IntegrablePart, Part, TablePart, inconsistent, unfitting
 from hdpkit.random import ChoiceSource
 from hdpkit.steps._walk import WeightTable
 
@@ -92,14 +91,7 @@ class FixedTable(Attached, Part):
         """Check that each dish has 1/K and the others have the remainder."""
         expected = np.append(np.full(len(slots), 1.0 / self.n_dishes), self._remainder(len(slots)))
         if len(slots) > self.n_dishes or not np.array_equal(self.table.many(slots), expected):
-            raise AuditError(
-                self.name, self.table.many(slots), repr(expected.tolist()),
-                "The state is inconsistent: report the move that ran last.",
-            )  # fmt: skip
-
-    def clone(self, state: Any) -> Self:
-        """Not used: a copy of the franchise creates its own."""
-        raise NotImplementedError
+            raise inconsistent(self.name, self.table.many(slots), repr(expected.tolist()))
 
     def memory_bytes(self) -> int:
         return int(self.table.memory_bytes())
@@ -127,11 +119,7 @@ class Weights(TablePart):
         """Draw the weight of a new dish as a share of the remainder."""
         if self.integrated is not None or self._given:
             return
-        if source is None:
-            raise StateError(
-                "source", None, "a choice source, because the weight of a new dish is drawn",
-                "Pass one: open_dish(source).",
-            )  # fmt: skip
+        assert source is not None  # `open_dish` asks for one
         theta, d = self._numbers()
         k = len(self.state.slots)
         self.table.split(slot, source.beta(1.0 - d, theta + k * d))
@@ -167,8 +155,7 @@ class Weights(TablePart):
 
     def broken(self, least: float, source: ChoiceSource) -> tuple[Floats, float]:
         """Break the remainder into weights of dishes without customers, until less than ``least`` is left."""
-        # As in a Dirichlet process (Sethuraman 1994) each dish takes the share nu ~ Beta(1, theta_0) of the
-        # rest.
+        # As in a Dirichlet process (Sethuraman 1994) each takes the share nu ~ Beta(1, theta_0) of the rest.
         theta, d = self._numbers()
         if d != 0.0:
             raise StateError(
@@ -200,10 +187,7 @@ class Weights(TablePart):
         """Check that each dish, and no other slot, has a weight, and that the sum is 1."""
         weights = self.table.many(slots)
         if np.any(weights < 0.0) or abs(float(weights.sum()) - 1.0) > 1e-9:
-            raise AuditError(
-                "root weights", weights, "not negative, with a sum of 1",
-                "The state is inconsistent: report the move that ran last.",
-            )  # fmt: skip
+            raise inconsistent("root weights", weights, "not negative, with a sum of 1")
 
     def freeze(self) -> dict[str, Any]:
         """The weights of the occupied slots, ascending, and the remainder, last."""
@@ -236,43 +220,22 @@ class Weights(TablePart):
         return {"remainder": float(self.table.remainder)}
 
 
-@attrs.frozen
-class RootKind:
-    """Functions that create a root, given the bank and the part that has the weights."""
-
-    compiled: Callable[[Any, Any], Any]  # compiled and readable: the root of a walk over the current state
-    readable: Callable[[Any, Any], Any]
-    # A compiled root that doesn't change with the franchise, and H if dishes are atoms
-    kept: Callable[[Any, Any], tuple[Any, Floats | None]]
-
-
-def _atoms_kept(bank: Any) -> tuple[Any, Floats | None]:
-    base: Floats = bank.base.copy()
-    return compiled.AtomRoot(base, bank.values), base
-
-
-ROOTS = {
-    "restaurant": RootKind(
-        lambda bank, part: compiled.LatentRoot(),
-        lambda bank, part: readable.LatentRoot(),
-        lambda bank, part: (compiled.LatentRoot(), None),
-    ),
-    "atoms": RootKind(
+ROOTS: dict[str, tuple[Callable[..., Any], Callable[..., Any]]] = {
+    "restaurant": (lambda bank, part: compiled.LatentRoot(), lambda bank, part: readable.LatentRoot()),
+    "atoms": (
         lambda bank, part: compiled.AtomRoot(bank.base, bank.values),
         lambda bank, part: readable.AtomRoot(bank.base),
-        lambda bank, part: _atoms_kept(bank),
     ),
-    "weights": RootKind(
+    "weights": (
         lambda bank, part: compiled.WeightedRoot(part.table),
         lambda bank, part: readable.WeightedRoot(part.table),
-        lambda bank, part: (compiled.WeightedRoot(part.table.copy()), None),
     ),
-    "fixed": RootKind(
+    "fixed": (
         lambda bank, part: compiled.FixedRoot(part.table, part.n_dishes),
         lambda bank, part: readable.FixedRoot(part.n_dishes),
-        lambda bank, part: (compiled.FixedRoot(part.table.copy(), part.n_dishes), None),
     ),
 }
+"""The compiled and the readable root of a walk, given the bank and the part that has the weights."""
 
 
 def check_root(root: Any, restaurant: Restaurant) -> None:
@@ -346,23 +309,23 @@ class Root(Attached, Locked):
     def integrated(self, source: ChoiceSource) -> Block:
         """Integrate out the weights of the root within a block, and draw them again at its end."""
         # Followed by a draw of the weights, a move that leaves the posterior without them invariant leaves
-        # the joint posterior invariant. Without weights, with fixed ones, and nested, the block does
-        # nothing.
+        # the joint posterior invariant. Without weights, with fixed ones, and nested, it does nothing.
         instance("source", source, ChoiceSource, "a choice source", remedy="Moves are given one.")
         self._outside()
         return Block(self.access, lambda: self.state.access.change(self._integrate, source), self._parts.draw)
 
-    # ------------------------------------------------------------------ for the owners
-
-    def _for_walk(self, kernel: str) -> Any:
-        """The root of a walk of this kernel."""
-        kind = ROOTS[self.kind]
-        return (kind.readable if kernel == "reference" else kind.compiled)(self.state.bank, self._weights)
-
     def _kept(self) -> tuple[Any, Floats | None]:
         """A separate root for a stored state, and H if dishes are atoms."""
-        kind = self.state.dish_kind.root_kind(kind_of_root(self.declared))
-        return ROOTS[kind].kept(self.state.bank, self._weights)
+        bank, weights = self.state.bank, self._weights
+        if self.state.measure.atomic:
+            base: Floats = bank.base.copy()
+            return compiled.AtomRoot(base, bank.values), base
+        if weights is None:
+            return compiled.LatentRoot(), None
+        table = weights.table.copy()
+        if isinstance(weights, FixedTable):
+            return compiled.FixedRoot(table, weights.n_dishes), None
+        return compiled.WeightedRoot(table), None
 
     def _log_of_dishes(self, store: Any) -> float:
         """Term of log p(seating) for the root: without it, all its customers sit in a restaurant."""

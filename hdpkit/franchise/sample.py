@@ -25,7 +25,7 @@ from hdpkit.measures.protocol import BaseMeasure
 from hdpkit.measures.selection import draw_topic
 from hdpkit.random import ChoiceSource, Purpose, Seed, as_source
 
-Columns = tuple[npt.NDArray[np.int64], npt.NDArray[np.int64], npt.NDArray[np.int64], npt.NDArray[np.int64]]
+Columns = tuple[Int64s, Int64s, Int64s, Int64s]  # restaurant, dish, customers and tables of entries
 
 
 def rows_at_once(n_terms: int) -> int:
@@ -360,7 +360,11 @@ class Sample:
             object.__setattr__(self, name, MappingProxyType(dict(getattr(self, name))))
         for thing in (self, self.term_means, *self.levels):
             for value in () if thing is None else attrs.astuple(thing, recurse=False):
-                _read_only(value)
+                for one in value.values() if isinstance(value, Mapping) else (value,):
+                    sparse = isinstance(one, scipy.sparse.csr_array)
+                    for array in (one.data, one.indices, one.indptr) if sparse else (one,):
+                        if isinstance(array, np.ndarray):
+                            array.setflags(write=False)
 
     def _repr_html_(self) -> str:
         return sample_table(self)
@@ -405,8 +409,7 @@ class Sample:
             inside = (there + smoothing) * means.inside[dishes, None]
             if np.array_equal(means.inside, means.outside):
                 return np.asarray(inside, dtype=np.float64)
-            topics: Floats = np.where(there > 0, inside, smoothing * means.outside[dishes, None])
-            return topics
+            return np.where(there > 0, inside, smoothing * means.outside[dishes, None])
         mean = self.parameters.get("mean")
         if self.counts is None or mean is None or mean.shape != self.counts.shape:
             raise StateError(
@@ -457,10 +460,7 @@ class Sample:
 
         ``groups`` is a slice of their numbers; all by default.
         """
-        rows = self.root_weights[None, :]
-        for level in self.levels[:-1]:
-            rows = np.concatenate([rows, _weights(level, rows, slice(None))])
-        chosen = self._chosen(groups)
+        rows, chosen = self._above(), self._chosen(groups)
         return _weights(self.levels[-1], rows, chosen) if self.levels else rows[chosen].copy()
 
     def draw_group_weights(self, rng: ChoiceSource | Seed = None, groups: slice | None = None) -> Floats:
@@ -505,8 +505,7 @@ class Sample:
     def start(self) -> Floats:
         """Posterior mean probabilities of the first state of a sequence: float64, shape (K + 1,)."""
         self._rows("start")
-        row: Floats = self.group_weights(slice(0, 1))[0]
-        return row
+        return self.group_weights(slice(0, 1))[0]
 
     def draw_transitions(self, rng: ChoiceSource | Seed = None) -> Floats:
         """Draw all rows of transition probabilities from their posterior given the state.
@@ -527,10 +526,14 @@ class Sample:
         Those of the root, unless there are levels in between.
         """
         self._rows("rows")
+        return np.asarray(self._above()[self.levels[-1].parent[0]], dtype=np.float64)
+
+    def _above(self) -> Floats:
+        """Posterior mean weights in the root and in all restaurants above the groups."""
         rows = self.root_weights[None, :]
         for level in self.levels[:-1]:
             rows = np.concatenate([rows, _weights(level, rows, slice(None))])
-        return np.asarray(rows[self.levels[-1].parent[0]], dtype=np.float64)
+        return rows
 
     def _rows(self, what: str) -> slice:
         """Groups that are rows of dishes."""
@@ -563,17 +566,6 @@ _MAPPINGS = ("parameters", "hyperparameters")
 def _again(values: dict[str, Any]) -> Sample:
     with fitting("pickle of Sample", "the fields of a sample", remedy=DAMAGED):
         return Sample(**values)
-
-
-def _read_only(value: Any) -> None:
-    if isinstance(value, Mapping):
-        for inner in value.values():
-            _read_only(inner)
-    elif isinstance(value, np.ndarray):
-        value.setflags(write=False)
-    elif isinstance(value, scipy.sparse.csr_array):
-        for part in (value.data, value.indices, value.indptr):
-            part.setflags(write=False)
 
 
 def _weights(level: Level, above: Floats, chosen: slice) -> Floats:
@@ -643,26 +635,23 @@ def kept_of(state: Any, log_joint: float | None = None) -> Sample | SeatingSampl
     return SeatingSample(state.streams.chain, state.sweep, seating_arrays(state))
 
 
-def check_latent(state: State) -> None:
-    """Raise a StateError if dishes are observed: they are not inferred components."""
+def sample_of(state: Any, log_joint: float | None = None) -> Sample:
+    """The sample of a franchise. ``log_joint`` may be passed if known."""
     if state.measure.atomic:
         raise StateError(
             "samples", "of observed dishes", "of latent ones: components",
             "Where dishes are the values themselves: franchise.snapshot(), or hk.NGramModel.",
         )  # fmt: skip
-
-
-def sample_of(state: Any, log_joint: float | None = None) -> Sample:
-    """The sample of a franchise. ``log_joint`` may be passed if known."""
-    check_latent(state)
     slots, topology = state.slots.occupied_slots(), state.topology
     columns = _columns(state, slots)
     levels = levels_of(state, columns)
-    sizes = _sizes(state, *columns, len(slots))
+    sizes = _sizes(state, columns, len(slots))
     deepest = len(state.declarations) - 1
     counts, tables, means, parameters = _of_dishes(state, slots)
     weights, rest = state.root_weights()
-    streams = state.streams
+    streams, n = state.streams, state.seating.node_customers(0)
+    drawn = state.root._kind() == "restaurant" and n > 0  # otherwise weights are in the state, or fixed
+    precision = float(state.hyperparameters.theta[0]) + n if drawn else np.inf
     keeps = topology.n_customers <= _CUSTOMERS and (
         counts is None or not levels or levels[-1].n_fixed is not None
     )
@@ -675,7 +664,7 @@ def sample_of(state: Any, log_joint: float | None = None) -> Sample:
         tables=tables,
         parameters=parameters,
         root_weights=np.append(weights, rest),
-        root_precision=_precision(state, state.root._kind()),
+        root_precision=precision,
         label=state.declarations[deepest].label or state.declarations[deepest].name,
         names=topology.names_in_sample(deepest, len(slots)),
         group_counts=levels[-1].counts if levels else scipy.sparse.csr_array(sizes[None, :]),
@@ -687,14 +676,8 @@ def sample_of(state: Any, log_joint: float | None = None) -> Sample:
     )
 
 
-def _precision(state: State, root: str) -> float:
-    """Sum of the Dirichlet parameters of the root's weights; infinite if they are in the state or fixed."""
-    n = state.seating.node_customers(0)
-    return float(state.hyperparameters.theta[0]) + n if root == "restaurant" and n > 0 else np.inf
-
-
 def _columns(state: State, slots: npt.NDArray[np.int32]) -> Columns:
-    """Restaurant, dish from 0, customers and tables of each entry of the seating."""
+    """The entries of the seating, with dishes from 0."""
     rank = np.full(int(slots[-1]) + 1 if len(slots) else 0, -1, dtype=np.int64)
     rank[slots] = np.arange(len(slots))
     node, dish, customers, tables = (
@@ -706,24 +689,15 @@ def _columns(state: State, slots: npt.NDArray[np.int32]) -> Columns:
 def levels_of(state: State, columns: Columns | None = None) -> tuple[Level, ...]:
     """The declarations below the root, as a sample has them."""
     slots = state.slots.occupied_slots()
-    node, dish, customers, tables = _columns(state, slots) if columns is None else columns
+    columns = _columns(state, slots) if columns is None else columns
     return tuple(
-        state.topology.in_sample(
-            number, _level(state, number, node, dish, customers, tables, len(slots)), slots
-        )
+        state.topology.in_sample(number, _level(state, number, columns, len(slots)), slots)
         for number in range(1, len(state.declarations))
     )
 
 
-def _level(
-    state: State,
-    number: int,
-    node: npt.NDArray[np.int64],
-    dish: npt.NDArray[np.int64],
-    customers: npt.NDArray[np.int64],
-    tables: npt.NDArray[np.int64],
-    n_dishes: int,
-) -> Level:
+def _level(state: State, number: int, columns: Columns, n_dishes: int) -> Level:
+    node, dish, customers, tables = columns
     own = [np.arange(state.topology.n_nodes)[state.topology.nodes(i)] for i in range(number + 1)]
     nodes, above = own[-1], np.concatenate(own[:-1])
     place = np.zeros(state.topology.n_nodes, dtype=np.int64)  # of each restaurant in the rows above
@@ -732,14 +706,16 @@ def _level(
     begin = np.concatenate([[0], np.cumsum(last - first)])
     here = np.repeat(first - begin[:-1], last - first) + np.arange(begin[-1])
 
-    def by_dish(values: npt.NDArray[np.int64]) -> Any:
-        kind = np.int32 if max(len(values), n_dishes) < 2**31 else np.int64
-        shape = (len(nodes), n_dishes)
+    def by_dish(values: Int64s) -> Any:
+        kind, shape = np.int32 if max(len(values), n_dishes) < 2**31 else np.int64, (len(nodes), n_dishes)
         made = scipy.sparse.csr_array((values, dish[here].astype(kind), begin.astype(kind)), shape=shape)
         made.sort_indices()
         return made
 
-    theta, d = (_shared(a[nodes]) for a in (state.hyperparameters.theta, state.hyperparameters.d))
+    theta, d = (
+        np.array(a[0] if len(a) and np.all(a == a[0]) else a, dtype=np.float64)  # one number if all are equal
+        for a in (state.hyperparameters.theta[nodes], state.hyperparameters.d[nodes])
+    )
     return Level(
         name=state.declarations[number].name,
         parent=place[state.topology.parents_of(number)],
@@ -751,20 +727,9 @@ def _level(
     )
 
 
-def _shared(values: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
-    """A single number if all are equal."""
-    return np.array(values[0] if len(values) and np.all(values == values[0]) else values, dtype=np.float64)
-
-
-def _sizes(
-    state: State,
-    node: npt.NDArray[np.int64],
-    dish: npt.NDArray[np.int64],
-    customers: npt.NDArray[np.int64],
-    tables: npt.NDArray[np.int64],
-    n_dishes: int,
-) -> npt.NDArray[np.int64]:
+def _sizes(state: State, columns: Columns, n_dishes: int) -> Int64s:
     """Data customers of each dish: customers of all restaurants minus tables of all but the root."""
+    node, dish, customers, tables = columns
     sizes = np.bincount(dish, weights=customers, minlength=n_dishes)
     below = node > 0
     sizes -= np.bincount(dish[below], weights=tables[below], minlength=n_dishes)
@@ -845,23 +810,20 @@ def _drawn(state: Any, slots: npt.NDArray[np.int32], means: npt.NDArray[Any]) ->
 
 def _term_means(measure: BaseMeasure, bank: Any, *dishes: npt.NDArray[Any]) -> TermMeans | None:
     """`term_means` of the measure, unless a subclass overrides its means but not `term_means`."""
-    for kind in type(measure).__mro__:
-        if "term_means" in vars(kind):
-            break
-        if not _MEANS.isdisjoint(vars(kind)):
-            return None
+    if _defined(measure, *_MEANS) < _defined(measure, "term_means"):
+        return None
     found = measure.term_means(bank, *dishes)
     if found is None:
         return None
     return TermMeans(*(np.array(one, dtype=np.float64) for one in found))
 
 
-_MEANS = {"posterior_mean", "posterior_means", "log_predictive", "predictive"}
+_MEANS = ("posterior_mean", "posterior_means", "log_predictive", "predictive")
 
 
 def _term_counts(state: Any, slots: npt.NDArray[np.int32]) -> Any:
-    """Counts of terms by dish, sparse; if a bank has them, they are never dense for all dishes at once."""
-    if state.measure.seats_values or not callable(getattr(state.bank, "counts", None)):
+    """Counts of terms by dish, sparse."""
+    if state.measure.seats_values or not hasattr(state.bank, "counts"):
         return scipy.sparse.csr_array(state.dish_counts)
     return state.known_dishes.without_sparse(_counts_of(state.bank, slots, state.data.n_terms))
 
@@ -869,20 +831,19 @@ def _term_counts(state: Any, slots: npt.NDArray[np.int32]) -> Any:
 def table_counts(state: Any, slots: npt.NDArray[np.int32]) -> Any:
     """Tables of terms by dish if values sit at tables of their own, sparse: see `Sample`."""
     inner, n_terms = state.bank.inner, state.data.n_terms
-    if callable(getattr(inner, "counts", None)):
-        return state.known_dishes.without_sparse(_counts_of(inner, slots, n_terms))
-    rows = [one.terms for one in inner.statistics(slots, state.population.dishes())]
-    found = scipy.sparse.csr_array(np.array(rows, dtype=np.int64).reshape(-1, n_terms))
+    if hasattr(inner, "counts"):
+        found = _counts_of(inner, slots, n_terms)
+    else:
+        rows = [one.terms for one in inner.statistics(slots, state.population.dishes())]
+        found = scipy.sparse.csr_array(np.array(rows, dtype=np.int64).reshape(-1, n_terms))
     return state.known_dishes.without_sparse(found)
 
 
 def _counts_of(bank: Any, slots: npt.NDArray[np.int32], n_terms: int) -> Any:
-    """Counts that a bank has of the dishes in these slots, sparse."""
+    """Counts that a bank has of the dishes in these slots, sparse; never dense for all dishes at once."""
     n = rows_at_once(n_terms)
-    parts = [
-        scipy.sparse.csr_array(np.asarray(bank.counts(slots[first : first + n]), dtype=np.int64))
-        for first in range(0, len(slots), n)
-    ]
-    if not parts:
-        return scipy.sparse.csr_array((0, n_terms), dtype=np.int64)
+    parts = [scipy.sparse.csr_array((0, n_terms), dtype=np.int64)]
+    for first in range(0, len(slots), n):
+        dense = np.asarray(bank.counts(slots[first : first + n]), dtype=np.int64)
+        parts.append(scipy.sparse.csr_array(dense))
     return scipy.sparse.csr_array(scipy.sparse.vstack(parts, format="csr"))

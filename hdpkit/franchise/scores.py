@@ -144,8 +144,7 @@ def dish_sizes(franchise: Any) -> Int64s:
 def data_sizes(store: Any, n_nodes: int) -> Int64s:
     """Data customers of each dish that has any, from a store; int64."""
     if hasattr(store, "dish_sizes"):
-        sizes: Int64s = store.dish_sizes()
-        return sizes
+        return store.dish_sizes()
     node, dish, customers, tables = columns_of(store, n_nodes)
     # A table is a customer of the parent; the others are data.
     found = np.bincount(dish, weights=customers - tables * (node > 0)).astype(np.int64)

@@ -32,6 +32,14 @@ WEIGHTS = "parent weights"
 """Name of the part that has the weights of parents."""
 
 
+def _positive_shares(given: Any, n: int) -> Floats | None:
+    """n positive numbers with a sum of one; None if they are others."""
+    weights = number_array(given)
+    if weights is None or weights.shape != (n,) or not np.all(weights > 0.0):
+        return None
+    return weights if abs(float(weights.sum()) - 1.0) < 1e-9 else None
+
+
 def _checked_restaurants(found: tuple[Any, ...], least: int, given: Any) -> tuple[Restaurant, ...]:
     distinct = len(set(map(id, found))) == len(found)
     if len(found) < least or not distinct or not all(isinstance(one, Restaurant) for one in found):
@@ -72,13 +80,8 @@ class MixtureOf(Several):
         self.restaurants = _checked_restaurants(restaurants, 2, restaurants)
         self.weights = Dirichlet(1.0) if weights is None else weights
         n = len(self.restaurants)
-        if isinstance(self.weights, Dirichlet):
-            fits = np.size(self.weights.shapes) in (1, n)
-        else:
-            given = number_array(weights)
-            fits = given is not None and given.shape == (n,) and bool(np.all(given > 0.0))
-            fits = fits and given is not None and abs(float(given.sum()) - 1.0) < 1e-9
-        if not fits:
+        drawn = isinstance(self.weights, Dirichlet)
+        if np.size(self.weights.shapes) not in (1, n) if drawn else _positive_shares(weights, n) is None:
             raise ParameterError(
                 "weights", weights, f"hk.Dirichlet of {n} parents, or {n} positive numbers with a sum of one",
                 "Leave it out for hk.Dirichlet(1.0).",
@@ -201,16 +204,10 @@ class ParentWeights(Part):
     def thaw(self, frozen: Mapping[str, Any]) -> None:
         for number, base in self.declared.items():
             given = frozen.get(self._names[number]) if isinstance(frozen, Mapping) else None
-            weights = number_array(given)
-            shape = (len(base.restaurants),)
-            if (
-                weights is None
-                or weights.shape != shape
-                or not np.all(weights > 0.0)
-                or abs(float(weights.sum()) - 1.0) > 1e-9
-            ):
+            weights = _positive_shares(given, len(base.restaurants))
+            if weights is None:
                 name = f"{WEIGHTS} of {self._names[number]!r}"
-                raise unfitting(name, given, f"{shape[0]} positive numbers with a sum of one")
+                raise unfitting(name, given, f"{len(base.restaurants)} positive numbers with a sum of one")
             self.put(number, weights)
 
     def log_density(self, state: Any) -> float:
@@ -278,12 +275,11 @@ class GraphTopology(FixedHomes):
         for array in (self.lead, self.parent, self.level, self.declaration, self.home):
             array.setflags(write=False)
         self._parents = tuple(parents)
-        several = {number: above.shape[1] for number, above in enumerate(parents) if above.shape[1] > 1}
         nodes = {}
-        for number, m in several.items():
-            own = np.arange(first[number], first[number] + sizes[number])
-            later = self.begin_of_arms[own]
-            nodes[number] = [own, *(later + j for j in range(m - 1))]
+        for number, above in enumerate(parents):
+            if above.shape[1] > 1:
+                own = np.arange(first[number], first[number] + sizes[number])
+                nodes[number] = [own, *(self.begin_of_arms[own] + j for j in range(above.shape[1] - 1))]
         self.weights = ParentWeights(declarations, nodes, len(self.parent))
         self._above = ancestors(self.parent, self.begin_of_arms)
 
@@ -294,8 +290,7 @@ class GraphTopology(FixedHomes):
     def path(self, node: int) -> list[int]:
         """A restaurant and all above it, each before its parents."""
         start, above = self._above
-        found: list[int] = above[start[node] : start[node + 1]].tolist()
-        return found
+        return above[start[node] : start[node + 1]].tolist()
 
     def arms(self, node: int) -> Sequence[int]:
         return (node, *range(int(self.begin_of_arms[node]), int(self.begin_of_arms[node + 1])))
@@ -333,22 +328,10 @@ class GraphTopology(FixedHomes):
     def spread(self, values: Floats) -> None:
         values[self.n_restaurants :] = values[self.lead[self.n_restaurants :]]
 
-    def walk(
-        self,
-        store: Any,
-        slots: Any,
-        home: Any,
-        concentration: Any,
-        discount: Any,
-        root: Any,
-        arms: Any = None,
-        counts: bool = False,
-    ) -> GraphWalk:
+    def walk(self, store: Any, slots: Any, *given: Any, arms: Any = None, counts: bool = False) -> GraphWalk:
         weights = self.weights.arms if arms is None else arms
-        given = store, slots, self.parent, home, concentration, discount, root, self.begin_of_arms, weights
-        if counts:
-            return GraphCountsWalk(*given, *self._above, self.declaration)
-        return GraphWalk(*given, *self._above)
+        own = store, slots, self.parent, *given, self.begin_of_arms, weights, *self._above
+        return GraphCountsWalk(*own, self.declaration) if counts else GraphWalk(*own)
 
     def current_weights(self) -> Floats | None:
         return self.weights.arms.copy()
@@ -429,6 +412,7 @@ def graph_topology(declarations: Sequence[Restaurant], data: GroupedData, known:
     lower: list[set[int]] = []  # by restaurant: itself and all above it
     parents: list[Int32s] = []
     keys: list[Sequence[Any]] = []
+    bases: tuple[Any, ...]
     start = 0
     for declaration in declarations:
         if isinstance(declaration.each, StateHomes):
@@ -445,43 +429,31 @@ def graph_topology(declarations: Sequence[Restaurant], data: GroupedData, known:
             options, above = [np.zeros(n, dtype=np.int32)], np.full((1, 1), -1, dtype=np.int32)
         else:
             if isinstance(base, OneOf):
-                options = [_chosen(base, at, codes >= 0, data)]
-            elif isinstance(base, Several):
-                options = [at[id(one)] for one in base.restaurants]
+                options, bases = [_chosen(base, at, codes >= 0, data)], (base,)
             else:
-                options = [at[id(base)]]
-            bases = [base] if len(options) == 1 else list(base.restaurants)
-            above = np.stack(
-                [
-                    _parents(
-                        declaration, own, codes, option, one.name if isinstance(one, Restaurant) else one
-                    )
-                    for option, one in zip(options, bases, strict=True)
-                ],
-                axis=1,
-            )
+                bases = base.restaurants if isinstance(base, Several) else (base,)
+                options = [at[id(one)] for one in bases]
+            each = zip(options, bases, strict=True)
+            above = np.stack([_parents(declaration, own, codes, *one) for one in each], axis=1)
         for r, over in enumerate(above.tolist()):
             lower.append({start + r}.union(*(lower[one] for one in over if one >= 0)))
         missing = codes < 0
         here = (start + codes).astype(np.int32)
-        here[missing] = _deepest([option[missing] for option in options], lower, declaration)
+        here[missing] = _deepest([option[missing] for option in options], lower)
         at[id(declaration)] = here
         parents.append(above)
         keys.append(own)
         start += len(own)
     home = np.append(here, np.zeros(known, dtype=np.int32)).astype(np.int32)
     if np.any(here < 0):
-        customer = int(np.argmax(here < 0))
-        _no_home(customer, declarations[-1])
+        name = declarations[-1].name
+        raise DataError(
+            f"labels of customer {int(np.argmax(here < 0))}",
+            f"none of {name!r}, and those of several of its bases",
+            "labels of restaurants of which one lies below all others",
+            f"Give the customer a label for {name!r}, or only those of one base.",
+        )
     return GraphTopology(declarations, parents, home, keys, known)
-
-
-def _no_home(customer: int, declaration: Restaurant) -> None:
-    raise DataError(
-        f"labels of customer {customer}", f"none of {declaration.name!r}, and those of several of its bases",
-        "labels of restaurants of which one lies below all others",
-        f"Give the customer a label for {declaration.name!r}, or only those of one base.",
-    )  # fmt: skip
 
 
 def _chosen(base: OneOf, at: Mapping[int, Int32s], labelled: Any, data: GroupedData) -> Int32s:
@@ -517,13 +489,14 @@ def _parents(declaration: Restaurant, own: Any, codes: Any, above: Int32s, base:
     if len(astray) or np.any(found < 0):
         i = int(astray[0]) if len(astray) else int(labelled[np.argmax(above[labelled] < 0)])
         raise DataError(
-            f"{declaration.each} {own[int(codes[i])]!r}", f"customers of several restaurants of {base}",
+            f"{declaration.each} {own[int(codes[i])]!r}",
+            f"customers of several restaurants of {base.name if isinstance(base, Restaurant) else base}",
             "customers of one", f"Let {declaration.each!r} have one value for each restaurant above.",
         )  # fmt: skip
     return found
 
 
-def _deepest(options: list[Int32s], lower: list[set[int]], declaration: Restaurant) -> Int32s:
+def _deepest(options: list[Int32s], lower: list[set[int]]) -> Int32s:
     """Of each customer's restaurants the one that lies below all others; -1 if none does."""
     if len(options) == 1:
         return options[0]

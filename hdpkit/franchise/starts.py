@@ -111,8 +111,7 @@ def _opened(franchise: Any, dishes: Int32s, source: RandomStream) -> Int32s:
 class Start:
     """What a value of ``init`` means: it draws dishes, and customers are seated with them."""
 
-    _by_chance = True
-    """Whether its dishes tell nothing of topics; `BaseMeasure.starting_parameters` are for such starts."""
+    _by_chance = True  # its dishes tell nothing of topics: `BaseMeasure.starting_parameters` are for such
 
     def _check(self, franchise: Any) -> None:
         """Raise an error if it doesn't fit; draws and changes nothing."""
@@ -190,8 +189,7 @@ class Random(Start):
         cells, weights = franchise.topology.cells, known.allowed(self.n_dishes)
 
         def law(here: slice) -> Floats:
-            found: Floats = weights.take(cells.term[here], axis=0, mode="clip")  # or one row for all terms
-            return found
+            return weights.take(cells.term[here], axis=0, mode="clip")  # or one row for all terms
 
         return OfCells.drawn(cells, weights.shape[1], law, source)
 
@@ -287,11 +285,11 @@ class TermClusters(Start):
         franchise.root._check_number("init", self.n_dishes or 1)
 
     def _drawn(self, franchise: Any, source: RandomStream, threads: int) -> OfCustomers | OfCells:
-        labels, known = labels_of_terms(self, franchise, source, threads), franchise.known_dishes.n
+        data, known = franchise.data, franchise.known_dishes.n
+        labels = labels_of_terms(self, data, franchise.root.most_dishes, source, threads)
         if not franchise.population.single:
             return OfCells.of_tables(_copied_in_cells(labels, franchise.topology.cells, known, source))
         key = source.generator.integers(0, 2**63, size=2).tolist()
-        data = franchise.data
         begins = np.concatenate([[0], np.cumsum(data.document_lengths, dtype=np.int64)])
         dishes: Int32s = copied_labels(labels, data.terms, begins, COPIED, *key, threads)
         return OfCustomers(dishes + np.int32(known))
@@ -363,21 +361,21 @@ def usual_clusters(n_tokens: int, n_used: int, n_terms: int) -> int:
 
 
 def labels_of_terms(
-    start: TermClusters, franchise: Any, source: RandomStream, threads: int = 1
+    start: TermClusters, corpus: Any, most_dishes: int | None, source: RandomStream, threads: int = 1
 ) -> npt.NDArray[np.int32]:
     """Cluster of each term: int32, shape (n_terms,); 0 for those that don't occur."""
-    counts = franchise.data.to_counts()
+    counts = corpus.to_counts()
     documents = np.bincount(counts.indices, minlength=counts.shape[1])  # in which each term occurs
     used = np.flatnonzero(documents)
     n_placed = min(len(used), PLACED)
     if len(used) > n_placed:
         used = used[np.argsort(-documents[used], kind="stable")]
     del documents
-    default = usual_clusters(len(franchise.data), len(used), counts.shape[1])
-    n_dishes = start.n_dishes or min(default, franchise.root.most_dishes or default)
+    default = usual_clusters(len(corpus), len(used), counts.shape[1])
+    n_dishes = start.n_dishes or min(default, most_dishes or default)
     generator = source.generator
     first = generator.choice(n_placed, min(n_dishes, n_placed), replace=False)
-    labels: npt.NDArray[np.int32] = cluster_terms(
+    return cluster_terms(
         counts.indptr.astype(np.int64),
         counts.indices.astype(np.int32, copy=False),
         counts.data.astype(np.int64, copy=False),
@@ -390,7 +388,6 @@ def labels_of_terms(
         threads,
         instruction_set() != "baseline",
     )
-    return labels
 
 
 def _topics(value: Any) -> Floats | None:
@@ -413,11 +410,10 @@ def _topics(value: Any) -> Floats | None:
 class Factors(Start):
     """Customers begin with the components of a non-negative factorisation of the counts.
 
-    Counts by document and term are written as W H, W of shape (documents, K) and H of shape (K, terms), by
-    scikit-learn's NMF with the Kullback-Leibler divergence (Lee & Seung 2001), after each document was scaled
-    to sum 1, because otherwise the largest documents would dominate. A customer of document d and term v
-    begins with dish k with probability proportional to W_dk H_kv. This start is meant for few terms and large
-    documents. It is not part of the chain, which is exact from any start.
+    Counts by document and term, each document scaled to sum 1, are written as W H, W of shape (documents, K)
+    and H of shape (K, terms), by scikit-learn's NMF with the Kullback-Leibler divergence (Lee & Seung 2001).
+    A customer of document d and term v begins with dish k with probability proportional to W_dk H_kv. This
+    start is meant for few terms and large documents. The chain is exact from any start.
 
     Parameters
     ----------

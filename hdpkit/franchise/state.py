@@ -26,8 +26,8 @@ from hdpkit.franchise.declarations import (
 from hdpkit.franchise.guard import Locked, changes, unguarded
 from hdpkit.franchise.hyperparameters import Hyperparameters
 from hdpkit.franchise.known import Known, KnownDishes, KnownValues
-from hdpkit.franchise.population import Parts, bank_for, customers_of, dish_kind_of
-from hdpkit.franchise.root import Root, check_root
+from hdpkit.franchise.population import LatentDishes, ObservedDishes, Parts, bank_for, customers_of
+from hdpkit.franchise.root import ROOTS, Root, check_root
 from hdpkit.franchise.state_topology import Tree, build_topology
 from hdpkit.franchise.whole_corpus import WholeCorpus
 from hdpkit.measures._slots import DishSlots
@@ -36,7 +36,6 @@ from hdpkit.measures.protocol import BaseMeasure, Tempered, check_power
 from hdpkit.parts import Part, SharedValue
 from hdpkit.priors import mean_of
 from hdpkit.random import ChoiceSource, Purpose, Seed, Streams, as_source
-from hdpkit.steps._counts_walk import CountsWalk
 from hdpkit.steps.step import (
     BY_STATE,
     COMPILED_STORES,
@@ -63,9 +62,7 @@ from hdpkit.stores import _labelled_seating as compiled
 from hdpkit.stores import labelled_seating as reference
 from hdpkit.stores.frozen import Draws
 
-_FEW = (
-    256  # customers or restaurants with fewer of which memory is kept: the next sweep would allocate it again
-)
+_FEW = 256  # with fewer customers and restaurants memory is kept: the next sweep would allocate it again
 
 
 def _draw_seats(state: Any, labelled: Any, source: ChoiceSource) -> None:
@@ -79,30 +76,25 @@ def _aggregate_seats(state: Any, labelled: Any) -> None:
     state.store.thaw(state._in_detail(labelled.freeze(), detail_of(state.store)))
 
 
-def _draw_seats_at_once(state: Any, labelled: Any, source: ChoiceSource) -> None:
-    tree = state.topology
-    compiled.draw_seats(state.store, labelled, tree.home, tree.parent, tree.level, source)
-
-
-def _aggregate_seats_at_once(state: Any, labelled: Any) -> None:
-    compiled.aggregate_seats(labelled, state.store)
-
-
 draw_sizes = Step("draw_sizes", reference.draw_sizes, trees=FIXED)
 seat_out = Step("seat_out", reference.seat_out, trees=FIXED)
 draw_seats = Step("draw_seats", _draw_seats, trees=FIXED)
 aggregate_seats = Step("aggregate_seats", _aggregate_seats, trees=FIXED)
 seat_out.kernel("generic", compiled.seat_out, stores=COMPILED_STORES)
 seat_out.kernel("generic", compiled.seat_out_arms, stores=COMPILED_STORES, trees=GRAPHS)
-for _step, _run in (
-    (draw_sizes, compiled.draw_sizes),
-    (draw_seats, _draw_seats),
-    (aggregate_seats, _aggregate_seats),
-):
-    _step.kernel("generic", _run, stores=COMPILED_STORES, trees=FIXED)
-draw_seats.kernel("generic", _draw_seats_at_once, stores={HistogramStore}, detail=Detail.SIZES)
+draw_sizes.kernel("generic", compiled.draw_sizes, stores=COMPILED_STORES, trees=FIXED)
+draw_seats.kernel("generic", _draw_seats, stores=COMPILED_STORES, trees=FIXED)
+aggregate_seats.kernel("generic", _aggregate_seats, stores=COMPILED_STORES, trees=FIXED)
+_SIZES: dict[str, Any] = {"stores": {HistogramStore}, "detail": Detail.SIZES}
+draw_seats.kernel(
+    "generic",
+    lambda state, labelled, source: compiled.draw_seats(
+        state.store, labelled, state.topology.home, state.topology.parent, state.topology.level, source
+    ),
+    **_SIZES,
+)
 aggregate_seats.kernel(
-    "generic", _aggregate_seats_at_once, stores={HistogramStore}, detail=Detail.SIZES, trees=FIXED
+    "generic", lambda state, labelled: compiled.aggregate_seats(labelled, state.store), trees=FIXED, **_SIZES
 )
 of_package(draw_sizes, seat_out, draw_seats, aggregate_seats)
 
@@ -129,15 +121,11 @@ class State(Locked):
         measure: BaseMeasure | None,
         known: Known | KnownValues | None = None,
     ) -> None:
-        if not isinstance(restaurant, Restaurant):
-            raise ParameterError(
-                "restaurant", restaurant, "a Restaurant", "Declare one: hk.Restaurant(base=...)."
-            )
-        if not isinstance(data, GroupedData):
-            raise ParameterError(
-                "data", data, "a Corpus, Groups, Sequences or NGrams",
-                "For instance hk.Corpus.from_documents(documents), or hk.Groups.from_labels(values).",
-            )  # fmt: skip
+        remedy = "Declare one: hk.Restaurant(base=...)."
+        instance("restaurant", restaurant, Restaurant, "a Restaurant", remedy=remedy)
+        allowed = "a Corpus, Groups, Sequences or NGrams"
+        remedy = "For instance hk.Corpus.from_documents(documents), or hk.Groups.from_labels(values)."
+        instance("data", data, GroupedData, allowed, remedy=remedy)
         choice("kernel", kernel, KERNELS, remedy="Leave it out for the fastest.")
         check_root(root, restaurant)
         if measure is not None:
@@ -162,7 +150,7 @@ class State(Locked):
         at_end = tables_at_end(self.store_type, kind_of_root(root), self.topology.n_levels)
         self.topology.check_tables(at_end)
         self.population = customers_of(self, kind_of_root(root), kernel)
-        self.dish_kind = dish_kind_of(self)
+        self.dish_kind = (ObservedDishes if self.measure.atomic else LatentDishes)(self)
         self.dish_kind.check_root(root)
         self.forced_kernel = kernel
         self._starting = {name: mean_of(prior) for name, prior in self.measure.priors.items()}
@@ -255,15 +243,10 @@ class State(Locked):
 
     def _kernel_of(self, step: Step) -> tuple[str, Callable[..., Any]]:
         """Name and function of the kernel that runs a step."""
-        numbers, bank, measure, found = self.hyperparameters, self.bank, self.measure, self._kernels_for
-        if (
-            found[0] is not numbers
-            or found[1] != numbers.version
-            or found[2] is not bank
-            or found[3] is not measure
-        ):
-            self._kernels = {}
-            self._kernels_for = numbers, numbers.version, bank, measure
+        numbers, bank = self.hyperparameters, self.bank
+        now = numbers, numbers.version, bank, self.measure
+        if any(one is not other for one, other in zip(now, self._kernels_for, strict=True)):
+            self._kernels, self._kernels_for = {}, now
         integrated = getattr(self.root._weights, "integrated", None) is not None
         key = step, type(self._seating), type(bank), integrated
         kernel = self._kernels.get(key)
@@ -291,11 +274,6 @@ class State(Locked):
         forced = "auto" if self._untempered and self.forced_kernel == "fused" else self.forced_kernel
         return step.serving(forced, store, self.bank, levels, root, self.topology.kind)
 
-    def _check_forced_kernel(self) -> None:
-        """Raise a KernelError if a forced kernel doesn't support the franchise."""
-        if self.forced_kernel in ("generic", "fused"):
-            self._kernel_of(reseat)
-
     # ------------------------------------------------------------------ walks
 
     def walk(self, kernel: str | None = None) -> Any:
@@ -322,18 +300,13 @@ class State(Locked):
     def _walk_over(self, store: Any, slots: DishSlots, kernel: str) -> Any:
         """Return a new walk over this store and these slots."""
         t, theta, d = self.topology, self.hyperparameters.theta, self.hyperparameters.d
-        above = self.root._for_walk(kernel)
+        above = ROOTS[self.root.kind][kernel == "reference"](self.bank, self.root._weights)
         # A walk that seats no single customers needs no distribution of tables.
         counts = self.population.single and detail_of(store) is Detail.COUNTS
         counts = counts and not tables_at_end(store, self.root.kind, t.n_levels)
         if kernel == "reference":
             return t.reference_walks[counts](store, slots, t, theta, d, above)
         return t.walk(store, slots, self.population.homes(), theta, d, above, counts=counts)
-
-    def _walk_bytes(self) -> int:
-        """Bytes that walks hold: ratios of Stirling numbers."""
-        walks = [walk for _, _, walk in self._walks.values() if isinstance(walk, CountsWalk)]
-        return int(sum(walk.memory_bytes() for walk in walks))
 
     # ------------------------------------------------------------------ stores
 
@@ -405,9 +378,9 @@ class State(Locked):
         if lent and self.lent is not None:
             self._kernel_of(aggregate_seats)[1](self, self.lent)
             self._walks = {key: kept for key, kept in self._walks.items() if key[1]}
-            self.lent = (
-                None  # ------------------------------------------------------------------ the base measure
-            )
+            self.lent = None
+
+    # ------------------------------------------------------------------ the base measure
 
     @property
     def base_parameters(self) -> dict[str, float]:

@@ -14,8 +14,8 @@ import numpy as np
 from hdpkit.arrays import Int32s
 from hdpkit.checks import LARGEST, as_float, instance, whole_number
 from hdpkit.data import Sequences
-from hdpkit.errors import AuditError, DeclarationError, ParameterError, StateError
-from hdpkit.parts import Part, unfitting
+from hdpkit.errors import DeclarationError, ParameterError, StateError
+from hdpkit.parts import Part, inconsistent, unfitting
 from hdpkit.priors import Prior, log_density_at, mean_of, support_of
 from hdpkit.random import ChoiceSource
 from hdpkit.steps.walk import NEW, Eaten
@@ -105,7 +105,7 @@ class DishRows(Part):
         """Check that exactly these dishes have rows, and no two the same."""
         rows = self._rows
         if sorted(rows) != np.asarray(slots).tolist() or len(set(rows.values())) < len(rows):
-            raise AuditError("rows", rows, f"one for each of {slots}", "Report the move that ran last.")
+            raise inconsistent("rows", rows, f"one for each of {slots}")
 
 
 def _number_or_prior(value: Any) -> tuple[float, Prior | None]:
@@ -186,7 +186,7 @@ class StickyRows(Part):
 
     def audit(self, slots: Int32s) -> None:
         if sorted(self.tables) != np.asarray(slots).tolist():
-            raise AuditError("override tables", self.tables, f"of {slots}", "Report the move that ran last.")
+            raise inconsistent("override tables", self.tables, f"of {slots}")
 
     def log_density(self, state: Any) -> float:
         """Log prior density of kappa, if it has a prior."""
@@ -203,25 +203,11 @@ class StickyRows(Part):
 
 
 class HomeState:
-    """What the home of a customer may depend on: the dishes of other customers, and the restaurants.
-
-    Parameters
-    ----------
-    eaten : Eaten
-    rows : DishRows
-    first : int
-        Number of the first restaurant that belongs to no dish; those of dishes follow.
-    n_fixed : int
-    """
+    """What the home of a customer may depend on: the dishes of other customers, and the restaurants."""
 
     def __init__(self, eaten: Eaten, rows: DishRows, first: int, n_fixed: int) -> None:
-        if not hasattr(eaten, "dish_of") or not isinstance(rows, DishRows):
-            remedy = "The package makes it and gives it to home()."
-            raise ParameterError("eaten, rows", (eaten, rows), "a seating and rows of dishes", remedy)
-        self._eaten = eaten
-        self._rows = rows
-        self._first = first
-        self._n_fixed = n_fixed
+        # `first`: number of the first restaurant that belongs to no dish; those of dishes follow.
+        self._eaten, self._rows, self._first, self._n_fixed = eaten, rows, first, n_fixed
 
     def dish_of(self, customer: int) -> int:
         """Slot of the dish of a data customer. Raises a StateError if the customer is not seated."""
@@ -259,10 +245,9 @@ class HomeState:
 class StateHomes(abc.ABC):
     """Restaurants, one for each dish, whose customers are determined by the dishes of other customers.
 
-    Pass an object of a subclass as ``each`` of one `Restaurant`. In a hidden Markov model the home of a
-    customer is the restaurant of the dish of the customer before (Teh et al. 2006, section 7). All these
-    restaurants have the same parent. A dish that is born gets an empty restaurant, and loses it when it dies.
-    There can be 16,384 dishes at a time.
+    Pass an object of a subclass as ``each`` of one `Restaurant`; in a hidden Markov model, `PreviousDish`.
+    All these restaurants have the same parent. A dish that is born gets an empty restaurant, and loses it
+    when it dies. There can be 16,384 dishes at a time.
 
     Declarations below it are labels of the data: each label has a copy of all these restaurants, and a
     customer with the label sits in the copy of its home. In a hidden Markov model of several persons
@@ -341,14 +326,11 @@ class PreviousDish(StateHomes):
     Parameters
     ----------
     sticky : float or prior
-        kappa >= 0, which favours staying in a state: row j draws from (alpha G0 + kappa delta_j) / (alpha +
-        kappa) with concentration alpha + kappa, where alpha is the concentration of the restaurant (Fox et
-        al. 2008). A number is fixed; a prior is resampled by `moves.Sticky`. Above 0 the franchise needs
-        ``store="counts"`` and ``root="weights"`` or fixed weights, and two levels.
+        kappa >= 0, which favours staying in a state (`StateHomes`). A number is fixed; a prior is resampled
+        by `moves.Sticky`.
     start_concentration : float, prior or None
         Concentration of the start row, "concentration/start" in a trace: a number is fixed, a prior is
-        resampled by `moves.Concentration`. None: the start row shares the concentration of the rows. It needs
-        rows without a discount.
+        resampled by `moves.Concentration`. None: that of the rows. It needs rows without a discount.
     name : str
         Name of the declaration.
 

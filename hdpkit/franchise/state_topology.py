@@ -13,7 +13,7 @@ import scipy
 from hdpkit.arrays import Floats, Int32s, Int64s
 from hdpkit.checks import one_of_kind, refuse, whole_number
 from hdpkit.data import GroupedData, NGrams
-from hdpkit.errors import AuditError, DeclarationError, StateError
+from hdpkit.errors import DeclarationError, StateError
 from hdpkit.franchise.declarations import Restaurant, Several
 from hdpkit.franchise.several_parents import GraphTopology, graph_topology
 from hdpkit.franchise.state_homes import (
@@ -34,7 +34,7 @@ from hdpkit.franchise.topology import (
     labelled_topology,
 )
 from hdpkit.numerics import log, rising_sum
-from hdpkit.parts import Part
+from hdpkit.parts import Part, inconsistent
 from hdpkit.priors import draw_from
 from hdpkit.random import ChoiceSource
 from hdpkit.steps.walk import Eaten
@@ -161,8 +161,7 @@ class StateTopology(Restaurants):
 
     def placed(self, eaten: Eaten, slots: Int32s | None = None, components: Any = None) -> Topology:
         """The tree with fixed homes if customers have these dishes; those not seated are at the root."""
-        # `slots` and `components` are those of a frozen state; by default the current restaurants of
-        # dishes.
+        # `slots` and `components` are those of a frozen state; by default the current rows are used.
         rows = self.rows
         if slots is not None:
             there = components.get(rows.name) if isinstance(components, Mapping) else None
@@ -276,8 +275,7 @@ class StickyTopology(StateTopology):
 
     def law_of_rows(self, state: Any) -> Callable[[float, float], float]:
         """log p(tables, overrides | customers, weights of the root) as a function of alpha and kappa."""
-        # Of the restaurants that share alpha: rows and, unless it has a concentration of its own, the
-        # start.
+        # Of the restaurants that share alpha: rows and, without a concentration of its own, the start.
         number = len(self.first) - 1
         shared = state.hyperparameters.sharers[number].own
         nodes, customers, tables = (of_all[shared] for of_all in state.totals_of(number))
@@ -304,10 +302,7 @@ class StickyTopology(StateTopology):
         for dish, w in self.sticky.tables.items():
             m = store.tables(self.first_row + self.rows.row(dish), dish)
             if not 0 <= w <= m:
-                raise AuditError(
-                    f"override tables of dish {dish}", w, f"from 0 to {m}, its tables in its row",
-                    "Report the move that ran last.",
-                )  # fmt: skip
+                raise inconsistent(f"override tables of dish {dish}", w, f"0 to {m}, its tables in its row")
 
     def begin(self) -> None:
         self.sticky.kappa = self.sticky.start
@@ -398,8 +393,7 @@ def _checked_rule(chain: Sequence[Restaurant], at: int, data: GroupedData, known
     read_sticky(bound.sticky)
     if read_start(bound.start_concentration) is not None:
         _check_start(chain, bound)
-    checked: StateHomes = bound
-    return checked
+    return bound
 
 
 def _check_start(chain: Sequence[Restaurant], rule: StateHomes) -> None:

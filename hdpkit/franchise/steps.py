@@ -11,6 +11,7 @@ import hdpkit.steps.state_homes  # noqa: F401 - they attach kernels
 from hdpkit.checks import function, instance, whole_number
 from hdpkit.errors import ParameterError, StateError
 from hdpkit.franchise.arguments import (
+    check_birth,
     check_source,
     checked,
     method_of,
@@ -173,13 +174,7 @@ class Steps(Held):
         ``source`` is for draws of parts of the state at a birth; needed if the root has weights.
         """
         self.dish_kind.check_latent()
-        if source is not None:
-            check_source(source)
-        elif self.root.kind == "weights":
-            raise StateError(
-                "source", None, "a choice source where the root has weights: the weight of the dish is drawn",
-                "Pass the rng that the move is given: open_dish(rng).",
-            )  # fmt: skip
+        check_birth(self, source, "open_dish")
         return int(self.access.change(self._open_dish, source))
 
     def _open_dish(self, source: ChoiceSource | None) -> int:

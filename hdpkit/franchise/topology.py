@@ -8,6 +8,7 @@ parents; there are no classes for levels. The restaurants of contexts are a suff
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -112,21 +113,13 @@ class Restaurants:
         """Weight of the parent of each node of a store; None: restaurants have one parent."""
         return None
 
-    def walk(
-        self,
-        store: Any,
-        slots: Any,
-        home: Any,
-        concentration: Any,
-        discount: Any,
-        root: Any,
-        arms: Any = None,
-        counts: bool = False,
-    ) -> Walk:
+    def walk(self, store: Any, slots: Any, *given: Any, arms: Any = None, counts: bool = False) -> Walk:
         """The compiled walk, over a store of ``counts`` or another."""
+        # `given`: homes, concentration, discount and root. `arms`: weights of parents by node, if not the
+        # current ones.
         tree: Any = self
-        given = store, slots, self.parent, home, concentration, discount, root
-        return CountsWalk(*given, tree.declaration) if counts else Walk(*given)
+        own = store, slots, self.parent, *given
+        return CountsWalk(*own, tree.declaration) if counts else Walk(*own)
 
     def parts(self) -> Mapping[str, Part]:
         """Parts of the state that the tree needs, by name: none."""
@@ -321,14 +314,14 @@ START = "start"
 _CHUNK = 1 << 18  # customers whose labels are processed at once
 
 
-@attrs.frozen(eq=False)
+@attrs.frozen(eq=False, slots=False)
 class Topology(FixedHomes):
     """Restaurants by number: 0 is the root, parents come before their children."""
 
     parent: Int32s  # shape (n_nodes,): -1 for the root
     level: Int32s  # shape (n_nodes,): steps to the root
     declaration: Int32s  # shape (n_nodes,): number of each restaurant's declaration; the root's is 0
-    _home: Int32s | None
+    _home: Any  # restaurant of each data customer, if there are no cells
     first: tuple[int, ...]  # number of each declaration's first restaurant; its restaurants are contiguous
     keys: tuple[Sequence[Any], ...]  # for each declaration the label's values, one per restaurant
     shared: bool = False  # whether `home` is an array of the data
@@ -336,8 +329,6 @@ class Topology(FixedHomes):
     # order: then they determine `home`
     cells: Cells | None = None
     known: int = 0  # number of customers of the root that represent known components
-    _numbers: dict[int, dict[Any, int]] = attrs.field(init=False, factory=dict)
-    _made: dict[str, Int32s] = attrs.field(init=False, factory=dict)
 
     @property
     def n_customers(self) -> int:
@@ -349,18 +340,15 @@ class Topology(FixedHomes):
         """Number of data customers and of those of known components."""
         return self.n_customers + self.known
 
-    @property
+    @functools.cached_property
     def home(self) -> Int32s:
         """Restaurant of each data customer."""
-        if self._home is not None:
+        if self.cells is None:
             return self._home
-        if "home" not in self._made:
-            assert self.cells is not None
-            home = np.repeat(np.arange(self.first[-1], self.n_nodes, dtype=np.int32), self.cells.lengths)
-            home = np.append(home, np.zeros(self.known, dtype=np.int32)) if self.known else home
-            home.setflags(write=False)
-            self._made["home"] = home
-        return self._made["home"]
+        home = np.repeat(np.arange(self.first[-1], self.n_nodes, dtype=np.int32), self.cells.lengths)
+        home = np.append(home, np.zeros(self.known, dtype=np.int32)) if self.known else home
+        home.setflags(write=False)
+        return home
 
     def sizes(self) -> npt.NDArray[np.int64]:
         """Data customers of each restaurant: int64, shape (n_nodes,)."""
@@ -372,12 +360,10 @@ class Topology(FixedHomes):
             sizes += np.bincount(self.home[first:last], minlength=self.n_nodes)
         return sizes
 
-    @property
+    @functools.cached_property
     def n_levels(self) -> int:
         """Levels of restaurants: 1 for a flat mixture."""
-        if "levels" not in self._made:
-            self._made["levels"] = self.level.max(keepdims=True) + 1
-        return int(self._made["levels"][0])
+        return int(self.level.max()) + 1
 
     def nodes(self, declaration: int) -> slice:
         """Restaurants of a declaration."""
@@ -386,7 +372,7 @@ class Topology(FixedHomes):
 
     def memory_bytes(self) -> int:
         """Bytes of the arrays; `home` is not counted if it belongs to the data."""
-        there = self._made.get("home") if self._home is None else self._home
+        there = self._home if self.cells is None else vars(self).get("home")
         home = 0 if self.shared or there is None else there.nbytes
         return self.parent.nbytes + self.level.nbytes + self.declaration.nbytes + home
 
@@ -395,8 +381,6 @@ class Topology(FixedHomes):
         declared(declaration, len(self.first))
         if key is None and len(self.keys[declaration]) == 1:
             return self.first[declaration]
-        if declaration not in self._numbers:
-            self._numbers[declaration] = {one: i for i, one in enumerate(self.keys[declaration])}
         numbers = self._numbers[declaration]
         try:
             return self.first[declaration] + numbers[key]
@@ -404,6 +388,11 @@ class Topology(FixedHomes):
             raise ParameterError(
                 "key", key, f"one of the {len(numbers)} keys of {name!r}", f"See franchise.keys({name!r})."
             ) from None
+
+    @functools.cached_property
+    def _numbers(self) -> list[dict[Any, int]]:
+        """Number of each key among the restaurants of each declaration."""
+        return [{one: i for i, one in enumerate(keys)} for keys in self.keys]
 
     def keys_of(self, declaration: int) -> list[Any]:
         """The label value of each restaurant of a declaration."""
@@ -426,22 +415,24 @@ def labelled_topology(chain: Sequence[Restaurant], data: GroupedData, known: int
     # A customer without a label belongs to the deepest restaurant for which it has one; the parent of a
     # restaurant whose parent's label is missing is the deepest restaurant above it.
     cells = getattr(data, "cells", None)
+    labels: Any = data
     if cells is not None and len(chain) > 1 and chain[-1].each == "document":
+        # Restaurants above the documents, and then of documents, without arrays of customers.
         assert isinstance(data, Corpus)
-        return _over_cells(chain, data, cells, known)
-    home = _home_of_the_data(chain, data)
-    parent, level, first, keys = _lay_out(chain, data, home)
-    declaration_of = _declarations(keys)
+        labels = _Documents(data, data.document_labels, np.flatnonzero(cells.lengths))
+        home = np.zeros(len(labels.which), dtype=np.int32)
+    else:
+        cells, each = None, chain[1].each if len(chain) == 2 else None
+        given = data.numbers(each) if each in data.label_names else None  # then shared with the data
+        home = np.zeros(len(data), dtype=np.int32) if given is None else given
+    parent, level, first, keys = _lay_out(chain, labels, home)
+    declaration_of = np.repeat(np.arange(len(keys), dtype=np.int32), [len(own) for own in keys])
     shared = not home.flags.writeable and not known
     home = np.append(home, np.zeros(known, dtype=np.int32)) if known else home
     for array in (parent, level, declaration_of, home):
         array.setflags(write=False)
-    return Topology(parent, level, declaration_of, home, first, keys, shared, known=known)
-
-
-def _declarations(keys: Sequence[Sequence[Any]]) -> Int32s:
-    """Number of each restaurant's declaration."""
-    return np.repeat(np.arange(len(keys), dtype=np.int32), [len(own) for own in keys])
+    at = None if cells is not None else home
+    return Topology(parent, level, declaration_of, at, first, keys, shared, cells=cells, known=known)
 
 
 def _lay_out(
@@ -493,23 +484,6 @@ class _Documents:
 
     def codes_between(self, name: str, first: int, last: int) -> Any:
         return self.codes(name)[first:last]
-
-
-def _over_cells(chain: Sequence[Restaurant], data: Corpus, cells: Cells, known: int) -> Topology:
-    """Restaurants of levels above the documents, and then of documents, without arrays of customers."""
-    documents = _Documents(data, data.document_labels, np.flatnonzero(cells.lengths))
-    home = np.zeros(len(documents.which), dtype=np.int32)
-    parent, level, first, keys = _lay_out(chain, documents, home)
-    declaration = _declarations(keys)
-    for array in (parent, level, declaration):
-        array.setflags(write=False)
-    return Topology(parent, level, declaration, None, first, keys, cells=cells, known=known)
-
-
-def _home_of_the_data(chain: Sequence[Restaurant], data: GroupedData) -> Int32s:
-    """Initial restaurants of customers, before declarations are processed; shared with the data."""
-    given = data.numbers(chain[1].each) if len(chain) == 2 and chain[1].each in data.label_names else None
-    return np.zeros(len(data), dtype=np.int32) if given is None else given
 
 
 def _way_out(declaration: Restaurant, data: Any) -> str:

@@ -21,7 +21,7 @@ import numpy.typing as npt
 
 from hdpkit._count_changes import add_up_sparse
 from hdpkit.arrays import Int64s
-from hdpkit.errors import DataError, StateError
+from hdpkit.errors import StateError
 
 
 @attrs.frozen(eq=False)
@@ -83,11 +83,6 @@ class Changes:
 
     def plus(self, other: Changes) -> Changes:
         """Return the sum of both."""
-        if len(other.tables) != len(self.tables):
-            raise DataError(
-                "changes", f"of {len(other.tables)} slots", f"of {len(self.tables)} slots",
-                "Workers of one run have the same dishes: report this.",
-            )  # fmt: skip
         one, two = self.bursts, other.bursts
         return Changes(
             self.observations + other.observations,

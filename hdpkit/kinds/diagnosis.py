@@ -29,7 +29,8 @@ def diagnose(
     the second the shares of these components; their rules are explained in docs/diagnostics.md. That on K is
     by R-hat and effective draws, and so is the second where no samples can be compared, of the log joint and
     the largest shares. This rule is that of `hdpkit.compare_schedules`, for the chains of one schedule; of
-    more than eight chains as many effective draws are asked for as of eight.
+    more than eight chains as many effective draws are asked for as of eight. Raises a DataError if nothing is
+    recorded, or nothing after ``after``; a ParameterError if an argument is out of range.
 
     Parameters
     ----------
@@ -52,17 +53,6 @@ def diagnose(
         default those of the kind of model.
     commands : bool
         Whether the advice names commands and their options, for the command line, instead of functions.
-
-    Returns
-    -------
-    Diagnosis
-
-    Raises
-    ------
-    DataError
-        If nothing is recorded, or nothing after ``after``.
-    ParameterError
-        If an argument is out of range.
 
     Notes
     -----

@@ -387,16 +387,12 @@ class Estimator(BaseEstimator):
         """Write the fitted model to a run folder, which contains no pickle.
 
         ``hdpkit resume``, ``hdpkit report`` and `open_run` accept it as a run; `load` restores the model.
+        Raises a RunError if the folder isn't empty, or something can't be saved. It then holds no run.
 
         Parameters
         ----------
         folder : path
             New or empty.
-
-        Raises
-        ------
-        RunError
-            If the folder isn't empty, or something can't be saved. It then holds no run.
         """
         check_is_fitted(self)
         moves = self._scheduler(self.franchise_, len(self.franchises_)).moves
@@ -431,18 +427,14 @@ class Estimator(BaseEstimator):
     def load(cls, folder: str | os.PathLike[str], allow: Iterable[Any] = ()) -> Self:
         """Load a model from a folder written by `save`, or by the command of its kind.
 
+        Raises a RunError if there is no such model in the folder; a CorruptRunError or RunVersionError if a
+        file fails its checks.
+
         Parameters
         ----------
         folder : path
         allow : iterable of str, class or function
             Code of your own that may be imported: see `open_run`.
-
-        Raises
-        ------
-        RunError
-            If there is no such model in the folder.
-        CorruptRunError, RunVersionError
-            If a file fails its checks.
         """
         path = absolute_path("folder", folder, remedy="What was given to save.")
         run = open_run(path, allow)

@@ -59,6 +59,9 @@ class HiddenMarkovModel(DensityMixin, Estimator):
     def fit(self, X: Any, y: Any = None, lengths: Any = None) -> Self:
         """Fit the model.
 
+        Raises a ValueError (DataError, ParameterError) if the observations don't suit the emission, rows are
+        missing in part, lengths don't fit, or a parameter is out of range.
+
         Parameters
         ----------
         X : array of shape (n_observations, n_columns), data frame, or Sequences
@@ -68,12 +71,6 @@ class HiddenMarkovModel(DensityMixin, Estimator):
             another length is taken as ``lengths``: the second argument in hmmlearn.
         lengths : array of int, optional
             Number of observations of each sequence, with the sum n_observations. None: one sequence.
-
-        Raises
-        ------
-        ValueError
-            (DataError, ParameterError) If the observations don't suit the emission, rows are missing in part,
-            lengths don't fit, or a parameter is out of range.
         """
         self.kind_ = self._made()
         self.kind_, data = self.kind_.prepared(self._sequences(X, y, lengths, reset=True))

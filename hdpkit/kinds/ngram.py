@@ -45,7 +45,8 @@ class NGramModel:
     measure. By default seating is stored as in Blunsom et al. (2009). With ``order=2, discounts=0.0`` it is
     the hierarchical Dirichlet bigram model of Goldwater et al. (2006).
 
-    Predictions are averages over samples of the posterior.
+    Predictions are averages over samples of the posterior. Raises a ParameterError or DataError or
+    RegistryError if the settings are invalid.
 
     Parameters
     ----------
@@ -71,11 +72,6 @@ class NGramModel:
         ``unknown``, or raise an error if the vocabulary doesn't include it.
     kernel : str
         As in `Franchise`.
-
-    Raises
-    ------
-    ParameterError, DataError, RegistryError
-        If the settings are invalid.
     """
 
     def __init__(
@@ -179,19 +175,15 @@ class NGramModel:
     def open(cls, folder: str | os.PathLike[str], allow: Iterable[Any] = ()) -> Self:
         """Open the folder of a model in the state of its newest checkpoint, including samples.
 
+        Raises a RunError if there is no language model in the folder; a CorruptRunError or RunVersionError if
+        a file fails its checks.
+
         Parameters
         ----------
         folder : path
             The folder that was given to `fit` or `add`.
         allow : iterable of str, class or function
             Code of your own that may be imported: see `open_run`.
-
-        Raises
-        ------
-        RunError
-            If there is no language model in the folder.
-        CorruptRunError, RunVersionError
-            If a file fails its checks.
 
         Warns
         -----
@@ -252,17 +244,14 @@ class NGramModel:
     def resume(self, *, progress: Progress | None = None, on_interrupt: str = "return") -> Self:
         """Run the remaining sweeps of an interrupted `fit`, `sweep` or `add`.
 
+        Raises a StateError if no sweeps remain.
+
         Parameters
         ----------
         progress : Progress, optional
             Called with the progress.
         on_interrupt : str
             "return" keeps the completed sweeps after Ctrl-C; "raise" raises KeyboardInterrupt.
-
-        Raises
-        ------
-        StateError
-            If no sweeps remain.
         """
         self._fitted.resume(**_how(progress, on_interrupt))
         return self
@@ -282,7 +271,7 @@ class NGramModel:
         """Add text to the training data, and continue sampling from the current state.
 
         The old samples don't include the new text and are removed. New words are added to the vocabulary,
-        unless a vocabulary was given.
+        unless a vocabulary was given. Raises a DataError for invalid text; the model doesn't change.
 
         Parameters
         ----------
@@ -292,11 +281,6 @@ class NGramModel:
             As in `fit`, for the additional sweeps.
         folder : path, optional
             A new folder for the continued run; None: in memory.
-
-        Raises
-        ------
-        DataError
-            For invalid text; the model doesn't change.
         """
         chain = self._fitted
         begun = chain.franchise.sweep
@@ -441,6 +425,9 @@ class NGramModel:
     def probability(self, word: Any, context: Any = ()) -> float:
         """P(word | context), averaged over the samples.
 
+        Raises a DataError if the word can't be predicted: it is outside the vocabulary, and there is no
+        unknown word.
+
         Parameters
         ----------
         word : hashable
@@ -449,11 +436,6 @@ class NGramModel:
         context : sequence of symbols
             In reading order, of any length; only the last order - 1 are used. Nothing is added: write
             ``("<s>", ...)`` at the start of a sentence. A symbol that never occurred ends the context.
-
-        Raises
-        ------
-        DataError
-            If the word can't be predicted: it is outside the vocabulary, and there is no unknown word.
         """
         return self._posterior.probability(word, context)
 
@@ -473,16 +455,12 @@ class NGramModel:
     def log_probability(self, sentence: Any) -> float:
         """Log probability of a sentence including its end, in nats.
 
-        The sum over tokens of log P(token | context), where each P is an average over the samples.
+        The sum over tokens of log P(token | context), where each P is an average over the samples. Raises a
+        DataError if a token is invalid or can't be predicted.
 
         Parameters
         ----------
         sentence : sequence of tokens
-
-        Raises
-        ------
-        DataError
-            If a token is invalid or can't be predicted.
         """
         posterior = self._posterior
         text = held_out(self.data, [sentence], posterior.unknown)
@@ -513,16 +491,13 @@ class NGramModel:
     def perplexity(self, text: Any) -> float:
         """exp(- mean log P(token | context)) of a text, including the ends of its sentences.
 
+        Raises a DataError if a word can't be predicted, since leaving it out would make the perplexity too
+        low (``score(text).perplexity`` leaves such words out), or the text is empty.
+
         Parameters
         ----------
         text
             As in `score`.
-
-        Raises
-        ------
-        DataError
-            If a word can't be predicted, since leaving it out would make the perplexity too low
-            (``score(text).perplexity`` leaves such words out), or the text is empty.
         """
         posterior = self._posterior
         held = held_out(self.data, sentences_of(text), posterior.unknown)
@@ -573,25 +548,18 @@ class NGramModel:
     def export_arpa(self, path: str | os.PathLike[str]) -> None:
         r"""Write the model as a back-off model in ARPA format, for other tools.
 
-        Every n-gram that occurs has its probability, averaged over the samples, and back-off weights are
-        such that probabilities given a context sum to one. For a single sample this equals the model. An
-        average of several samples is not a back-off model: then only the total probability of the words
-        unseen in a context is right, not that of each word. Start, end and unknown word are written as
-        ``<s>``, ``</s>`` and ``<unk>``. If the base measure has words outside the vocabulary and there is no
-        unknown word, ``<unk>`` means all of them.
+        Every n-gram that occurs has its probability, averaged over the samples, and back-off weights are such
+        that probabilities given a context sum to one. For a single sample this equals the model. An average
+        of several samples is not a back-off model: then only the total probability of the words unseen in a
+        context is right, not that of each word. Start, end and unknown word are written as ``<s>``, ``</s>``
+        and ``<unk>``. If the base measure has words outside the vocabulary and there is no unknown word,
+        ``<unk>`` means all of them. Raises a DataError if the training data are pairs, or a word isn't a
+        string, contains blanks, or is one of the symbols; a StorageError if the file can't be written.
 
         Parameters
         ----------
         path : path
             Compressed with gzip if the name ends in ".gz".
-
-        Raises
-        ------
-        DataError
-            If the training data are pairs, or a word isn't a string, contains blanks, or is one of the
-            symbols.
-        StorageError
-            If the file can't be written.
         """
         write_arpa(path, arpa_rows(self._posterior, self.settings.unknown))
 

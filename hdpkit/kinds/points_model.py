@@ -48,6 +48,9 @@ class PointsModel(ClusterMixin, DensityMixin, Estimator):
     def fit(self, X: Any, y: Any = None, groups: Any = None) -> Self:
         """Fit the model.
 
+        Raises a ValueError (DataError, ParameterError) if values are missing or impossible under the measure,
+        groups don't fit, or a parameter is out of range.
+
         Parameters
         ----------
         X : array of shape (n, D), data frame, or Groups
@@ -56,12 +59,6 @@ class PointsModel(ClusterMixin, DensityMixin, Estimator):
         groups : array of length n, optional
             Group of each point: a number, a string or another value; None or NaN: the point is in none, and
             drawn from the components of all groups.
-
-        Raises
-        ------
-        ValueError
-            (DataError, ParameterError) If values are missing or impossible under the measure, groups don't
-            fit, or a parameter is out of range.
         """
         self.kind_ = self._made()
         data, _ = self._data(X, groups, reset=True)
@@ -74,17 +71,13 @@ class PointsModel(ClusterMixin, DensityMixin, Estimator):
 
         The new points are seated one by one given the current state. Then `partial_sweeps` sweeps reseat all
         points, including the old ones, whose labels may change; ``labels_`` has all points in order. The
-        prior doesn't change.
+        prior doesn't change. Raises a ValueError as for `fit`. After this and any other exception the model
+        is what it was before.
 
         Parameters
         ----------
         X, y, groups
             As in `fit`: points that are not in the model yet. Groups may be new.
-
-        Raises
-        ------
-        ValueError
-            As for `fit`. After this and any other exception the model is what it was before.
         """
         if not hasattr(self, "franchises_"):
             return self.fit(X, y, groups)
@@ -177,16 +170,12 @@ class PointsModel(ClusterMixin, DensityMixin, Estimator):
     def co_clustering(self, rows: Any = None) -> Floats:
         """Posterior probability that two points of the fit are in the same component.
 
-        `hdpkit.plots.posterior_similarity` draws it.
+        `hdpkit.plots.posterior_similarity` draws it. Returns a float64 array, shape (m, m).
 
         Parameters
         ----------
         rows : int array of shape (m,), optional
             Numbers of points; None: all, at most 10,000.
-
-        Returns
-        -------
-        float64 array, shape (m, m)
         """
         check_is_fitted(self)
         return co_clustering(dishes_of(self.samples_), items=rows)

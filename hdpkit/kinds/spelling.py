@@ -283,10 +283,7 @@ class Spelling(AtomicMeasure):
     def for_data(self, data: GroupedData) -> Self:
         """Fit to the words of the data, or reuse the last fit if the words are the same.
 
-        Raises
-        ------
-        DataError
-            If the data have no vocabulary, or not one of strings (over the alphabet).
+        Raises a DataError if the data have no vocabulary, or not one of strings (over the alphabet).
         """
         words = getattr(data, "vocabulary", None)
         words = self.words if words is None else tuple(words)

@@ -164,18 +164,15 @@ class TopicModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):
     def fit(self, X: Any, y: Any = None) -> Self:
         """Fit the model.
 
+        Raises a ValueError (DataError, ParameterError) if counts are negative or missing, there is nothing to
+        count, or a parameter is out of range.
+
         Parameters
         ----------
         X : counts of shape (n_documents, n_terms), texts, or Corpus
             Counts as an array, a sparse matrix or a data frame; texts as a list of strings or a column of a
             data frame. Fractions are rounded, with a warning.
         y : ignored
-
-        Raises
-        ------
-        ValueError
-            (DataError, ParameterError) If counts are negative or missing, there is nothing to count, or a
-            parameter is out of range.
         """
         self.kind_ = self._made()
         corpus, self.counter_ = self._corpus(X)
@@ -187,18 +184,14 @@ class TopicModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):
         """Add new documents and continue sampling; the first call is `fit`.
 
         The tokens of the new documents are seated one by one given the current state. Then `partial_sweeps`
-        sweeps reseat all tokens, including those of old documents. Terms are those of the first call.
+        sweeps reseat all tokens, including those of old documents. Terms are those of the first call. Raises
+        a ValueError as for `fit`. After this and any other exception the model is what it was before.
 
         Parameters
         ----------
         X : counts, texts or Corpus
             Documents that are not in the model yet.
         y : ignored
-
-        Raises
-        ------
-        ValueError
-            As for `fit`. After this and any other exception the model is what it was before.
         """
         return self._extend(X) if hasattr(self, "franchises_") else self.fit(X)
 

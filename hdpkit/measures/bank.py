@@ -6,17 +6,21 @@ measure of the package that overrides its methods gets the readable bank. What c
 and dishes, such as parameters of dishes, is in the `freeze` of a bank
 (`hdpkit.measures.kept_parameters`). Measures are immutable: when a parameter changes, the franchise has
 another measure, which the bank adopts, keeping its statistics.
+
+Some banks have more methods: ``read(parts)`` and ``begin(slot)``, if probabilities depend on parts that the
+measure provides; ``read_restaurants(restaurants)``, one for each customer, or over cells
+``read_cells(store)``, if they depend on the restaurant; those of `BurstyReferenceBank` for values that sit at
+tables, and for sweeps given topics.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import Any, Protocol, runtime_checkable
+from collections.abc import Callable
+from typing import Any, Protocol
 
 import numpy as np
 
-from hdpkit.arrays import Bools, Floats, Int32s, Int64s, IntsOrList
-from hdpkit.checks import ByClass
+from hdpkit.arrays import Bools, Floats, Int32s, IntsOrList
 from hdpkit.measures._measure import CompiledBank
 from hdpkit.random import ChoiceSource
 
@@ -70,46 +74,6 @@ class StatisticsBank(Protocol):
 
     def memory_bytes(self) -> int:
         """Bytes of memory held, as far as they are known."""
-
-
-@runtime_checkable
-class SeatsValues(Protocol, metaclass=ByClass):
-    """The additional methods of a bank whose values sit at tables that are part of the state."""
-
-    # A proposal for many customers includes their tables, drawn one after the other, in the proposal and for
-    # the present state: the ratio has products of predictives in place of marginals.
-
-    def exchange(
-        self,
-        blocks: Sequence[IntsOrList],
-        slots: Sequence[int],
-        targets: Sequence[int] | None,
-        source: ChoiceSource,
-    ) -> None:
-        """Begin a proposal for blocks that are all customers of one or two dishes; no targets: a split."""
-        # The present tables are drawn given their numbers. Blocks are added to the reserved ``slots`` in this
-        # order; one that is added to its target, its slot in the reverse proposal, sits at these.
-
-    def log_exchanged(self, split: bool) -> float:
-        """Log ratio of p(values, tables) of two dishes and of one, over the densities of drawn tables."""
-
-    def settle(self, move: Callable[[], None]) -> None:
-        """Run a function that moves the customers to their new dishes, and seat them as proposed."""
-
-    def take_out(self, customers: IntsOrList) -> tuple[dict[int, bool], float]:
-        """Remove customers from their slots, the last one first; which of them sat alone, and log p."""
-
-    def sit(self, customer: int, slot: int, opens: bool | None = None) -> tuple[bool, float]:
-        """Seat one customer; whether it opens a table is drawn unless given. Also log f of its value."""
-
-    def rise(self, customer: int, opens: bool) -> None:
-        """Remove one customer, who sat alone or not."""
-
-    def totals(self) -> tuple[Int64s, Int64s]:
-        """Customers and tables of every restaurant in a dish, in any order: shape (n,) each."""
-
-    def cells(self) -> tuple[Int64s, Int64s]:
-        """Customers and tables of every term of a restaurant in a dish, in any order: shape (n,) each."""
 
 
 class ObservedBank:

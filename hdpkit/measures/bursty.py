@@ -14,11 +14,11 @@ import numpy.typing as npt
 from hdpkit.arrays import Bools, Floats, Int32s, Int64s, IntsOrList
 from hdpkit.checks import as_float, instance, text, validator
 from hdpkit.data import GroupedData
-from hdpkit.errors import DeclarationError, ParameterError, StateError
+from hdpkit.errors import DeclarationError, ParameterError
 from hdpkit.measures._bursty import BurstyBank, DishBurstsBank
 from hdpkit.measures._dirichlet_multinomial import DirichletMultinomialBank
 from hdpkit.measures._sparse_dirichlet_multinomial import SparseDirichletMultinomialBank
-from hdpkit.measures.bank import SeatsValues, StatisticsBank
+from hdpkit.measures.bank import StatisticsBank
 from hdpkit.measures.by_restaurant import ByRestaurant, NewRestaurants, Placed, Repeats, RestaurantBank
 from hdpkit.measures.dirichlet_multinomial import DirichletMultinomial
 from hdpkit.measures.kept_parameters import ConcentrationsOfDishes, OwnNumbers, OwnParameter, ParameterBank
@@ -409,7 +409,7 @@ class _Exchange:
         return tuple(opens for _, opens in found) if all(at == slot for at, _ in found) else None
 
 
-class BurstyReferenceBank(RestaurantBank, SeatsValues):
+class BurstyReferenceBank(RestaurantBank):
     """Customers and tables of terms in each restaurant, for all dishes; the inner bank has the tables."""
 
     # Where a customer sits is drawn: a new one given the others, in `add`, and in `remove` whether it sat
@@ -449,10 +449,7 @@ class BurstyReferenceBank(RestaurantBank, SeatsValues):
         self._forget()
 
     def _bernoulli(self, p: float) -> bool:
-        if self._source is None:
-            raise StateError(
-                "source", None, "one that a step has set", "Start the franchise, or run a move over it."
-            )
+        assert self._source is not None  # set by every step
         return bool(self._source.bernoulli(p))
 
     # ------------------------------------------------------------------ dishes
@@ -603,6 +600,10 @@ class BurstyReferenceBank(RestaurantBank, SeatsValues):
         targets: Sequence[int] | None,
         source: ChoiceSource,
     ) -> None:
+        """Begin a proposal for blocks that are all customers of one or two dishes; no targets: a split."""
+        # The present tables are drawn given their numbers. Blocks are added to the reserved ``slots`` in this
+        # order; one that is added to its target, its slot in the reverse proposal, sits at these. So the
+        # ratio has products of predictives in place of marginals.
         self.prepare(source)
         order = tuple(int(i) for block in blocks for i in block)
         opens, log_p = self.take_out(order)
@@ -626,6 +627,7 @@ class BurstyReferenceBank(RestaurantBank, SeatsValues):
         return trial.log_current - path.log_p
 
     def settle(self, move: Callable[[], None]) -> None:
+        """Run a function that moves the customers to their new dishes, and seat them as proposed."""
         trial = self._exchange
         assert trial is not None
         self._settling = True
@@ -640,6 +642,7 @@ class BurstyReferenceBank(RestaurantBank, SeatsValues):
             self._sit(i, int(self._slot[i]), trial.opens[i])
 
     def sit(self, customer: int, slot: int, opens: bool | None = None) -> tuple[bool, float]:
+        """Seat one customer; whether it opens a table is drawn unless given. Also log f of its value."""
         self._forget()
         self._slot[customer] = slot
         return self._sit(customer, slot, opens)
@@ -658,9 +661,11 @@ class BurstyReferenceBank(RestaurantBank, SeatsValues):
         return inner + np.array([self.measure.log_seating(self._of[int(slot)]) for slot in slots])
 
     def totals(self) -> tuple[Int64s, Int64s]:
+        """Customers and tables of every restaurant in a dish, in any order: shape (n,) each."""
         return _columns(numbers for one in self._of.values() for numbers in one.totals.values())
 
     def cells(self) -> tuple[Int64s, Int64s]:
+        """Customers and tables of every term of a restaurant in a dish, in any order: shape (n,) each."""
         return _columns(numbers for one in self._of.values() for numbers in one.cells.values())
 
     def statistics(self, slots: IntsOrList, dishes: Int32s) -> list[Bursts]:

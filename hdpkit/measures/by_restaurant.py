@@ -10,7 +10,6 @@ import numpy as np
 
 from hdpkit.arrays import Int32s
 from hdpkit.data import GroupedData
-from hdpkit.errors import StateError
 from hdpkit.measures.bank import StatisticsBank
 from hdpkit.measures.protocol import BaseMeasure, missing_method
 from hdpkit.measures.python_bank import PythonBank
@@ -125,26 +124,16 @@ class PlacedValues:
     def __init__(self, values: Any, n_earlier: int = 0) -> None:
         self.values = values
         self.n_customers = len(values) - n_earlier
-        self.restaurants: Int32s | None = None
+        self.restaurants: Int32s
 
     def __len__(self) -> int:
         return len(self.values)
 
     def __getitem__(self, customer: int) -> Placed:
-        if self.restaurants is None:
-            raise StateError(
-                "bank", "without restaurants", "one that a franchise has made",
-                "Call read_restaurants() with the restaurant of each customer.",
-            )  # fmt: skip
         return Placed(self.values[customer], int(self.restaurants[customer]))
 
     def read(self, restaurants: Int32s) -> None:
         """Use these restaurants from now on, one for each data customer."""
-        if len(restaurants) != self.n_customers:
-            raise StateError(
-                "restaurants", len(restaurants), f"{self.n_customers}, one for each customer",
-                "Build the bank for the data of the franchise.",
-            )  # fmt: skip
         n_earlier, nobodys = len(self.values) - self.n_customers, restaurants.max(initial=-1) + 1
         self.restaurants = np.append(restaurants, np.full(n_earlier, nobodys, dtype=np.int32))
 

@@ -11,12 +11,12 @@ import numpy as np
 
 from hdpkit.arrays import Floats, Int32s, IntsOrList
 from hdpkit.checks import as_float, log_densities, whole_number
-from hdpkit.errors import AuditError, DataError, DeclarationError, ParameterError, StateError
+from hdpkit.errors import DataError, DeclarationError, ParameterError, StateError
 from hdpkit.measures._measure import HasNumbers
 from hdpkit.measures.protocol import BaseMeasure
 from hdpkit.measures.python_bank import PythonBank
 from hdpkit.numerics import exp_each, log
-from hdpkit.parts import Attached, Part
+from hdpkit.parts import Attached, Part, inconsistent
 from hdpkit.priors import Each, Prior, Shifted, draw_from, log_density_at, mean_of, support_of
 from hdpkit.random import ChoiceSource
 
@@ -432,10 +432,7 @@ class ParametersOfDishes(Attached, Part):
         bank, measure = self.state.bank, self.state.measure
         for slot in slots.tolist():
             if not (bank.has_parameter(slot) and measure.is_legal(bank.parameter(slot))):
-                raise AuditError(
-                    measure.held, f"none of the dish in slot {slot}", "one of each dish",
-                    "The state is inconsistent: report the move that ran last.",
-                )  # fmt: skip
+                raise inconsistent(measure.held, f"none of the dish in slot {slot}", "one of each dish")
 
     def clone(self, state: Any) -> Self:
         """Not used: a copy of the franchise creates its own."""

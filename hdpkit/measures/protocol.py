@@ -145,10 +145,10 @@ class BaseMeasure(abc.ABC):
         The set of possible values, for the test harness: "real numbers", "positive numbers", "numbers from
         0 to 1", "angles", "bits", "whole numbers", "vectors", or "sphere" (vectors of length 1). If the
         predictive is conditional on a part of the value, a method ``support(value)`` that returns the set of
-        the other part, that part, and a function that makes a value from another such part. None: the harness
-        tries all sets that could contain the examples.
+        the other part, that part, and a function that makes a value from another such part. None: if there
+        are no `n_terms`, the harness doesn't check that predictives add up to one.
     seats_values : bool
-        True if values sit at tables of their own, which are part of the state; the bank is a `SeatsValues`.
+        True if values sit at tables of their own, which are part of the state; the bank seats them.
     takes_terms : bool
         False if values are quantities. Data of words (a Corpus, NGrams), whose ids are not quantities, then
         raise an error.
@@ -336,8 +336,6 @@ class BaseMeasure(abc.ABC):
 
     def draw_many(self, bank: Any, slots: Int32s, dishes: Int32s, source: ChoiceSource) -> Sequence[Any]:
         """Draw the parameters of the dishes in these slots: n of them."""
-        if not callable(getattr(bank, "statistics", None)):
-            raise ParameterError("bank", bank, "a bank that this measure made", "Pass measure.bank(data).")
         return [self.draw_parameters(one, source) for one in bank.statistics(slots, dishes)]
 
     def draw_term_weights(

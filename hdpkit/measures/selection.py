@@ -17,11 +17,11 @@ import scipy
 
 from hdpkit.arrays import Floats, Int32s, Int64s
 from hdpkit.checks import as_float, number_array, whole_number
-from hdpkit.errors import AuditError, DataError, DeclarationError, ParameterError, StateError
+from hdpkit.errors import DataError, DeclarationError, ParameterError, StateError
 from hdpkit.measures._sparse_dirichlet_multinomial import ProportionTable
 from hdpkit.measures.python_bank import PythonBank
 from hdpkit.numerics import exp_each, gamma_ratio, lgamma, log
-from hdpkit.parts import Part, TablePart
+from hdpkit.parts import Part, TablePart, inconsistent
 from hdpkit.random import ChoiceSource
 
 _MOST_TERMS = 2**31 - 1
@@ -249,10 +249,7 @@ class SelectionProportions(TablePart):
     def audit(self, slots: Int32s) -> None:
         logs = self.table.many(slots)
         if not np.all(np.abs(exp_each(logs.ravel()).reshape(logs.shape).sum(axis=1) - 1.0) <= 1e-9):
-            raise AuditError(
-                NAME, logs, "log pi and log(1 - pi) of every dish",
-                "The state is inconsistent: report the move that ran last.",
-            )  # fmt: skip
+            raise inconsistent(NAME, logs, "log pi and log(1 - pi) of every dish")
 
     def freeze(self) -> dict[str, Any]:
         """Logarithms of pi and of 1 - pi of the occupied slots, ascending."""

@@ -44,10 +44,7 @@ def _own(name: str) -> str:
 
 
 def as_json(value: Any) -> str:
-    """A value as JSON that is safe in a script element: no character of it can end or open an element.
-
-    Characters outside ASCII are escaped too, including U+2028 and lone surrogates.
-    """
+    """Text of strict JSON that can't end its script element."""
     text = json.dumps(value, ensure_ascii=True, allow_nan=False, separators=(",", ":"), default=_plain)
     for letter in "<>&":
         text = text.replace(letter, f"\\u{ord(letter):04x}")

@@ -62,24 +62,15 @@ class ReportData:
     state : ChainState
         The newest state of a chain, for hyperparameters.
     model : Kind
-        The kind of model.
     components : Components
         The topics, or other components, that are shown.
     trace : Trace, ChainTrace or None
-        The trace of the run.
     run : Run or None
-        The run with its folder.
     chain : int or None
         Number of the chain of the state, if there are several.
     title : str
-    command : str or None
-        The command line that reproduces this run.
-    by : str or None
-        Length of the periods of shares over time.
-    texts : tuple of str or None
-        Beginnings of the documents.
-    axes : (int or str, int or str), or None
-        Dimensions in which points are drawn; None: principal components.
+    command, by, texts, axes
+        As for `write_report`.
     kept : dict
         Results of sections that others can use.
     most_topics, n_terms, n_documents : int
@@ -315,6 +306,26 @@ class ReportData:
         most = self.n_terms if n is None else whole_number("n", n)
         top = largest(self.weights[topic], most).tolist()
         return [v for v in top if self.counts[topic, v] > 0.0]
+
+    def rows(self, n: int) -> list[dict[str, Any]]:
+        """Number, share with its interval, occurrence and number of chains of the first n components.
+
+        Parameters
+        ----------
+        n : int
+        """
+        found = self.components
+        columns = {
+            "number": np.arange(1, len(found) + 1),
+            "share": found.shares,
+            "lower": found.shares_lower,
+            "upper": found.shares_upper,
+            "occurrence": found.occurrence,
+            "chains": (found.occurrence_by_chain > 0).sum(axis=0),
+            "unsettled": found.unsettled,
+        }
+        lists = (values[:n].tolist() for values in columns.values())
+        return [dict(zip(columns, row, strict=True)) for row in zip(*lists, strict=True)]
 
     # ------------------------------------------------------------------ points
 

@@ -54,8 +54,8 @@ def write_report(
     Parameters
     ----------
     run : Run, path, Franchise, or fitted model
-        A run or its folder; a franchise (give ``trace`` too, for traces and the statement about
-        convergence); or a fitted estimator of the package.
+        A run or its folder; a franchise (give ``trace`` too, for traces and the verdicts); or a fitted
+        estimator.
     path : path
         The file to write; an existing file is replaced.
     trace : Trace or ChainTrace, optional
@@ -65,19 +65,16 @@ def write_report(
     title : str, optional
         By default the name of the run's folder, or "Topics".
     command : str, optional
-        The command line that reproduces the run, shown on the page; by default the one that ``hdpkit fit``
-        saved in the run.
+        The command line that reproduces the run; by default the one that ``hdpkit fit`` saved in the run.
     topics : int
         The largest number of topics to show; the largest topics are shown.
     about : int, optional
-        Merge similar topics until this many are left: a cut of the tree of their groups. Merged topics are a
-        coarser view of the run, not topics of a model with fewer of them.
+        Merge similar topics until this many are left: a coarser view of the run, not a model with fewer
+        topics.
     terms, documents : int
         Number of terms and documents for each topic.
     axes : (int or str, int or str), optional
-        For a run over vectors: the two dimensions in which components are drawn, by number or by name. By
-        default the dimensions themselves if there are at most two, otherwise the first two principal
-        components.
+        For a run over vectors: dimensions in which components are drawn, as for `hdpkit.plots.components`.
     by : str, optional
         Length of the periods of shares over time, as for `hk.summaries.trends`.
     texts : iterable of str, optional

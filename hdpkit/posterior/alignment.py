@@ -75,7 +75,11 @@ class CosineVectors:
         each = 1.0 / np.bincount(labels, minlength=n)
         base: Floats = np.bincount(labels, weights=rows.base * each[labels], minlength=n).astype(float)
         averaging = scipy.sparse.csr_array((each[labels], (labels, np.arange(len(labels)))), (n, len(labels)))
-        parameters = None if rows.parameters is None else _means(rows.parameters, labels, n)
+        parameters = None
+        if rows.parameters is not None:
+            sums = np.zeros((n, *rows.parameters.shape[1:]))
+            np.add.at(sums, labels, rows.parameters)
+            parameters = sums / np.bincount(labels, minlength=n).reshape(-1, *[1] * (sums.ndim - 1))
         return Rows(scipy.sparse.csr_array(averaging @ rows.matrix), base, parameters)
 
     def distances(self, rows: Rows, others: Rows) -> Floats:
@@ -107,7 +111,7 @@ class CosineVectors:
         )
         return Rows(made, rows.base * scale)
 
-    def angles(self, distances: Floats) -> Floats:
+    def angles(self, distances: Floats) -> Floats | None:
         """The angles between the unit vectors in radians, which are a metric."""
         angles: Floats = np.arccos(np.clip(1.0 - distances, -1.0, 1.0))
         return angles
@@ -145,12 +149,24 @@ class TermVectors(CosineVectors):
         return np.array_equal(smoothing, self.shape)
 
 
+def parameters_of(sample: Sample) -> Floats:
+    """The parameters of a sample's components: shape (n_dishes, ...)."""
+    if sample.counts is not None:
+        return sample.topics()
+    if "mean" not in sample.parameters:
+        raise DataError(
+            "samples", sample, "of a measure that has posterior means",
+            "Give the measure a method posterior_mean.",
+        )  # fmt: skip
+    return np.asarray(sample.parameters["mean"], dtype=np.float64)
+
+
 class MemberVectors(CosineVectors):
     """Components of numbers by their customers; of a mean the share of samples in which it has each."""
 
     def __init__(self, samples: Sequence[Sample]) -> None:
         self.shape = np.zeros(_same([len(one.dishes) for one in samples if one.dishes is not None]))
-        self._parameters = ParameterVectors(samples, None)
+        _same([parameters_of(one).shape[1:] for one in samples])
 
     def rows(self, sample: Sample) -> Rows:
         """The components of a sample."""
@@ -159,87 +175,60 @@ class MemberVectors(CosineVectors):
         where = (sample.dishes[seated], seated)
         shape = (sample.n_dishes, len(sample.dishes))
         customers = scipy.sparse.csr_array((np.ones(len(seated)), where), shape=shape)
-        return Rows(customers, np.zeros(sample.n_dishes), self._parameters.rows(sample))
+        return Rows(customers, np.zeros(sample.n_dishes), parameters_of(sample))
 
 
-def _means(rows: Floats, labels: Int64s, n: int) -> Floats:
-    """Mean of the rows of each label."""
-    sums = np.zeros((n, *rows.shape[1:]))
-    np.add.at(sums, labels, rows)
-    return sums / np.bincount(labels, minlength=n).reshape(-1, *[1] * (rows.ndim - 1))
-
-
-class ParameterVectors:
+class ParameterVectors(CosineVectors):
     """Components by their parameters, of any shape; ``distance`` of (n, ...) and (m, ...) is (n, m)."""
 
     def __init__(
         self,
         samples: Sequence[Sample],
-        distance: Callable[[npt.NDArray[Any], npt.NDArray[Any]], Any] | None,  # None: never asked for
+        distance: Callable[[npt.NDArray[Any], npt.NDArray[Any]], Any],
     ) -> None:
-        self._distance = distance
-        self._topics = all(sample.counts is not None for sample in samples)
-        _same([self.rows(sample).shape[1:] for sample in samples])
+        self._distance, self.shape = distance, np.zeros(0)
+        _same([parameters_of(sample).shape[1:] for sample in samples])
 
     def over(self, samples: Sequence[Sample]) -> ParameterVectors:
         """Parameters of other samples, with the same distance."""
         return ParameterVectors(samples, self._distance)
 
-    def rows(self, sample: Sample) -> Floats:
+    def rows(self, sample: Sample) -> Rows:
         """The parameters of a sample's components."""
-        if self._topics:
-            return sample.topics()
-        if "mean" not in sample.parameters:
-            raise DataError(
-                "samples", sample, "of a measure that has posterior means",
-                "Give the measure a method posterior_mean.",
-            )  # fmt: skip
-        return np.asarray(sample.parameters["mean"], dtype=np.float64)
+        n = sample.n_dishes
+        return Rows(scipy.sparse.csr_array((n, 0)), np.zeros(n), parameters_of(sample))
 
-    def take(self, rows: Floats, which: Int64s) -> Floats:
-        """Some of these rows."""
-        return rows[which]
-
-    def stack(self, parts: Sequence[Floats]) -> Floats:
-        """Rows below each other."""
-        return np.concatenate(list(parts))
-
-    def means(self, rows: Floats, labels: Int64s, n: int) -> Floats:
-        """Mean of the rows of each label."""
-        return _means(rows, labels, n)
-
-    def distances(self, rows: Floats, others: Floats) -> Floats:
+    def distances(self, rows: Rows, others: Rows) -> Floats:
         """Distances returned by the function, checked."""
-        if not len(rows) or not len(others):
-            return np.zeros((len(rows), len(others)))
-        assert self._distance is not None
-        answer = self._distance(rows, others)
+        one, other = rows.parameters, others.parameters
+        assert one is not None
+        assert other is not None
+        if not len(one) or not len(other):
+            return np.zeros((len(one), len(other)))
+        answer = self._distance(one, other)
         try:
             found = np.asarray(answer, dtype=np.float64)
         except (TypeError, ValueError):
             found = np.empty(0)
-        if found.shape != (len(rows), len(others)) or not np.all(found >= 0):
+        if found.shape != (len(one), len(other)) or not np.all(found >= 0):
             raise ReturnValueError(
-                "distance", answer, f"distances >= 0, shape ({len(rows)}, {len(others)})",
+                "distance", answer, f"distances >= 0, shape ({len(one)}, {len(other)})",
                 "It is given two arrays of parameters, (n, ...) and (m, ...): compare each row with each.",
             )  # fmt: skip
         return found
 
-    def paired(self, rows: Floats, others: Floats) -> Floats:
+    def paired(self, rows: Rows, others: Rows) -> Floats:
         """Distances between rows at the same index."""
-        pairs = [self.distances(rows[i : i + 1], others[i : i + 1])[0, 0] for i in range(len(rows))]
+        single = [np.array([i]) for i in range(len(rows.base))]
+        pairs = [self.distances(self.take(rows, i), self.take(others, i))[0, 0] for i in single]
         return np.array(pairs, dtype=np.float64)
 
     def angles(self, distances: Floats) -> None:
         """None: an arbitrary distance function has no angles."""
         return
 
-    def dense(self, rows: Floats) -> Floats:
-        """The rows themselves."""
-        return rows
 
-
-Vectors = Any  # one of these two, whose rows differ
+Vectors = Any  # one of these
 
 
 def _same(values: Sequence[Any]) -> Any:
@@ -347,11 +336,9 @@ def _along(
 def _refined(
     samples: Sequence[Sample], stacked: Any, labels: Sequence[Int64s], vectors: Vectors, threshold: float
 ) -> list[Int64s]:
-    """Match all dishes against the means of the components, once.
-
-    The means stay fixed meanwhile, so that equal samples get equal labels. A dish that is similar to none of
-    them is a new component; new components that are similar are merged in the next round.
-    """
+    """Match all dishes against the means of the components, which stay fixed meanwhile."""
+    # So equal samples get equal labels. A dish that is similar to no mean is a new component; new ones that
+    # are similar are merged in the next round.
     numbers = _merged(samples, stacked, _renumbered(labels), vectors, threshold)
     n = int(numbers.max(initial=-1)) + 1
     means = vectors.means(stacked, numbers, n)
@@ -495,17 +482,13 @@ SIMILAR = 0.1
 """Cosine distance below which components are one: a cosine similarity of 0.9."""
 
 
-def observed(rows: Any) -> Any:
+def observed(rows: Rows) -> Rows:
     """Rows without what the prior gives to every topic: by it all topics of a few words are alike."""
-    return Rows(rows.matrix, np.zeros_like(rows.base)) if isinstance(rows, Rows) else rows
+    return attrs.evolve(rows, base=np.zeros_like(rows.base))
 
 
 def clusters(vectors: Vectors, rows: Any, limit: float, fixed: npt.NDArray[np.bool_]) -> Int64s | None:
-    """Number of the cluster of each row, by average linkage; no two fixed rows are in one cluster.
-
-    None if each row is a cluster. Only rows that others are near to, directly or over further ones, can be
-    in one: distances of all are in memory in blocks.
-    """
+    """Cluster of each row by average linkage, no two fixed rows in one; None if each row is a cluster."""
     n = len(fixed)
     pairs = [
         (row + first, column)

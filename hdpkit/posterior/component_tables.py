@@ -11,6 +11,9 @@ from hdpkit.data.top_terms import largest
 from hdpkit.errors import DataError, StateError
 from hdpkit.posterior.documents import document_shares
 
+ENDS = ("lower", "upper")
+_TABLES = ("topics", "parameters", "shares", "weights", "transitions", "trace")
+
 
 def table_of(found: Any, n_terms: int) -> dict[str, Any]:
     """The columns that `Components.table` returns."""
@@ -52,19 +55,22 @@ def pandas_rows(found: Any, table: str, *, n_terms: Any, vocabulary: Any, measur
     if table == "topics":
         return _topics(found, n_terms, vocabulary)
     if table == "parameters":
-        return _parameters(found, measure, vocabulary)
-    columns: dict[str, Any] = _OTHERS[table](found)
-    return columns
+        return parameters(found, found.named_parameters(measure, vocabulary))
+    if table == "weights":
+        return weights(found, (found.label, "topic", "share"), [*found.own_names, "rest"])
+    if table == "transitions":
+        return transitions(found, [*range(1, len(found) + 1), "rest"])
+    return _shares(found) if table == "shares" else _trace(found)
 
 
-def _parameters(found: Any, measure: Any, columns: Any) -> dict[str, Any]:
-    named = found.named_parameters(measure, columns)
+def parameters(found: Any, named: Any, component: str = "topic", ends: Any = ENDS) -> dict[str, Any]:
+    """A row for each component and parameter."""
     n = len(named)
     values = np.array(list(named.values())).reshape(n, len(found), 3)
     return {
-        "topic": [name for name in found.own_names for _ in range(n)],
+        component: [name for name in found.own_names for _ in range(n)],
         "parameter": list(named) * len(found),
-        **{key: values[:, :, i].T.ravel() for i, key in enumerate(("value", "lower", "upper"))},
+        **{key: values[:, :, i].T.ravel() for i, key in enumerate(("value", *ends))},
     }
 
 
@@ -73,12 +79,8 @@ def _topics(found: Any, n_terms: int | None, vocabulary: Any) -> dict[str, Any]:
         raise StateError("table", "topics", "of data that are terms", "See the table 'parameters'.")
     all_terms = int(found.samples[0].counts.shape[1])
     if vocabulary is not None and len(vocabulary) != all_terms:
-        raise DataError(
-            "vocabulary",
-            f"{len(vocabulary)} words",
-            f"{all_terms} words",
-            "Pass the vocabulary of the corpus.",
-        )
+        remedy = "Pass the vocabulary of the corpus."
+        raise DataError("vocabulary", f"{len(vocabulary)} words", f"{all_terms} words", remedy)
     most = all_terms if n_terms is None else min(n_terms, all_terms)
     terms, numbers = np.empty((len(found), most), dtype=np.int64), np.empty((3, len(found), most))
     for topic in range(len(found)):
@@ -109,25 +111,26 @@ def _shares(found: Any) -> dict[str, Any]:
     }
 
 
-def _weights(found: Any) -> dict[str, Any]:
-    n, width = found.group_shares.shape
+def weights(found: Any, names: Any, parts: list[Any], ends: Any = ENDS) -> dict[str, Any]:
+    """A row for each group and part (components and the rest); names of these columns and the values."""
+    group, component, value = names
     return {
-        found.label: [name for name in found.names for _ in range(width)],
-        "topic": [*found.own_names, "rest"] * n,
-        "share": found.group_shares.ravel(),
-        "lower": found.group_shares_lower.ravel(),
-        "upper": found.group_shares_upper.ravel(),
+        group: [name for name in found.names for _ in parts],
+        component: parts * len(found.names),
+        value: found.group_shares.ravel(),
+        ends[0]: found.group_shares_lower.ravel(),
+        ends[1]: found.group_shares_upper.ravel(),
     }
 
 
-def _transitions(found: Any) -> dict[str, Any]:
-    n = len(found) + 1
+def transitions(found: Any, parts: list[Any], ends: Any = ENDS) -> dict[str, Any]:
+    """A row for each pair of states, from each and from the start to each and to the rest."""
     return {
-        "from": [name for name in [*range(1, n), "start"] for _ in range(n)],
-        "to": [*range(1, n), "rest"] * n,
+        "from": [name for name in [*parts[:-1], "start"] for _ in parts],
+        "to": parts * len(parts),
         "probability": found.transitions.ravel(),
-        "lower": found.transitions_lower.ravel(),
-        "upper": found.transitions_upper.ravel(),
+        ends[0]: found.transitions_lower.ravel(),
+        ends[1]: found.transitions_upper.ravel(),
     }
 
 
@@ -141,7 +144,3 @@ def _trace(found: Any) -> dict[str, Any]:
         "id": found.ids_by_sample[sample, topic],
         "share": found.shares_by_sample[sample, topic],
     }
-
-
-_OTHERS = {"shares": _shares, "weights": _weights, "transitions": _transitions, "trace": _trace}
-_TABLES = ("topics", "parameters", *_OTHERS)

@@ -40,7 +40,6 @@ from hdpkit.posterior.evaluation.completion import (
     TOLERANCE,
     FixedTopics,
     completion,
-    completion_perplexity,
     repeats_in,
 )
 from hdpkit.posterior.grouping import ComponentGroups, grouped
@@ -75,6 +74,13 @@ SETTLED = 0.2
 """Chains agree on a share of which their means differ by at most this part of it, whatever their spread."""
 
 
+def placed(values: npt.NDArray[Any], own: Int64s, n: int, empty: int = 0) -> npt.NDArray[Any]:
+    """Values of dishes at the places of their components, shape (n,)."""
+    found = np.full(n, empty, dtype=values.dtype)
+    found[own[own >= 0]] = values[own >= 0]
+    return found
+
+
 @attrs.frozen(eq=False, slots=False, kw_only=True)
 class Origin:
     """What components are of beside samples: data, newest states of a run, labels that people gave."""
@@ -94,8 +100,7 @@ class Components:
 
     Component j is the same in every sample and chain. They are in descending order of their shares.
     Everything else in a sample is its *rest*: dishes that too few samples have, and new dishes. Components
-    over terms are also a model: they, the rest as one more, their weights in a new group, and the
-    concentration, all of them posterior means (`fold_in`, `perplexity`).
+    over terms are also a model of new groups, with posterior means (`fold_in`, `perplexity`).
 
     Attributes
     ----------
@@ -105,11 +110,9 @@ class Components:
         quantile of X in a half of a chain: over its samples and, for ``rows``, parameters, ``group_shares``
         and ``transitions``, over draws given each of them. Of all but parameters these ends are moved out
         where means of halves are farther from each other than their samples explain, by four standard
-        deviations between halves. An end beyond which the mean lies, as it can for a long tail, is moved
-        to the mean.
+        deviations between halves. An end beyond which the mean lies is moved to the mean.
     shares, shares_lower, shares_upper : float64 arrays, shape (T,)
-        Share of the customers in each topic: mean and interval over all samples; 0 in samples without the
-        topic.
+        Share of the customers in each topic: mean and interval over all samples; 0 in samples without it.
     occurrence : float64 array, shape (T,)
         Share of the samples that have each topic.
     occurrence_by_chain : float64 array, shape (n_chains, T)
@@ -144,9 +147,8 @@ class Components:
         self.level = level
         self._vectors = vectors
         n = int(max((one.max(initial=_NOBODY) for one in labels), default=_NOBODY)) + 1
-        shares = np.zeros((len(self.samples), n))
-        for row, sample, own in zip(shares, self.samples, labels, strict=True):
-            row[own[own >= 0]] = sample.shares()[own >= 0]
+        pairs = [*zip(self.samples, labels, strict=True)]
+        shares = np.array([placed(sample.shares(), own, n) for sample, own in pairs])
         order = np.argsort(-shares.mean(axis=0), kind="stable")
         rank = np.append(np.argsort(order, kind="stable"), _NOBODY)  # the last is that of -1
         self._of_dishes = [rank[one] for one in labels]
@@ -157,9 +159,8 @@ class Components:
             self._of = attrs.evolve(self._of, named=tuple(self._of.named[k] for k in order))
         # Rounding mustn't give a negative rest, which would be shown as -0.0 %.
         self.shares_by_sample = np.column_stack([shares, np.maximum(1.0 - shares.sum(axis=1), 0.0)])
-        self.ids_by_sample = np.full((len(self.samples), n), _NOBODY, dtype=np.int64)
-        for ids, sample, own in zip(self.ids_by_sample, self.samples, self._of_dishes, strict=True):
-            ids[own[own >= 0]] = sample.ids[own >= 0]
+        pairs = [*zip(self.samples, self._of_dishes, strict=True)]
+        self.ids_by_sample = np.array([placed(sample.ids, own, n, _NOBODY) for sample, own in pairs])
         there = self.ids_by_sample >= 0
         self.chain_numbers = tuple(dict.fromkeys(sample.chain for sample in self.samples))
         of_chain = np.array([sample.chain for sample in self.samples])
@@ -187,6 +188,11 @@ class Components:
     def has_groups(self) -> bool:
         """Whether customers are in groups, which have weights of their own."""
         return bool(self.samples[0].levels)
+
+    @property
+    def has_transitions(self) -> bool:
+        """Whether components are states of sequences, whose weights are those of the next state."""
+        return self.has_groups and self.samples[0].levels[-1].n_fixed is not None
 
     def places(self, keys: Sequence[Any]) -> Int64s:
         """Numbers of groups by their names; -1 for others.
@@ -220,16 +226,8 @@ class Components:
         Parameters
         ----------
         sample : Sample
-            One of the aligned samples (or an equal sample of the same chain and sweep).
-
-        Returns
-        -------
-        int64 array, shape (K,)
-
-        Raises
-        ------
-        ParameterError
-            If the sample was not aligned.
+            One of the aligned samples (or an equal sample of the same chain and sweep), else a ParameterError
+            is raised.
         """
         instance("sample", sample, Sample, "one of the samples", remedy="See Components.samples.")
         # Samples of several runs can have the same chain, sweep and ids, so the sample itself goes first.
@@ -252,34 +250,45 @@ class Components:
         before = {(sample.chain, sample.sweep): sample for sample, _ in self._before}
         return tuple(before.get((sample.chain, sample.sweep), sample) for sample in self.samples)
 
-    def _members(self) -> tuple[Any, Int64s]:
-        """Rows of all dishes that are in a topic, ordered by topic, and the topic of each."""
-        rows = self._vectors.stack([self._vectors.rows(sample) for sample in self.samples])
+    @cached_property
+    def _dishes(self) -> tuple[Int64s, Int64s]:
+        """Dishes in topics, by topic: place, sample, dish, topic; the first of each topic, and the end."""
         labels = np.concatenate(self._of_dishes)
         order = np.argsort(labels, kind="stable")
         order = order[labels[order] >= 0]
-        return self._vectors.take(rows, order), labels[order]
+        sizes = [len(one) for one in self._of_dishes]
+        sample = np.repeat(np.arange(len(sizes)), sizes)
+        dish = np.concatenate([np.arange(n) for n in sizes])
+        begins = np.searchsorted(labels[order], np.arange(len(self) + 1))
+        return np.column_stack([np.arange(len(labels)), sample, dish, labels])[order], begins
+
+    def _rows(self) -> Any:
+        rows = self._vectors.stack([self._vectors.rows(sample) for sample in self.samples])
+        return self._vectors.take(rows, self._dishes[0][:, 0])
+
+    @cached_property
+    def _member_rows(self) -> Any:
+        return self._rows()
 
     @cached_property
     def _means(self) -> Any:
-        rows, labels = self._members()
-        return self._vectors.means(rows, labels, len(self))
+        return self._vectors.means(self._rows(), self._dishes[0][:, 3], len(self))
 
     def _chain_means(self, chain: int, topics: Int64s) -> Any:
         """Means of some topics over the samples of one chain, which has them: rows of its `Vectors`."""
-        of_chain = [(i, sample) for i, sample in enumerate(self.samples) if sample.chain == chain]
-        place = np.full(len(self) + 1, _NOBODY, dtype=np.int64)
+        place = np.full(len(self), _NOBODY, dtype=np.int64)
         place[topics] = np.arange(len(topics))
-        labels = np.concatenate([place[self._of_dishes[i]] for i, _ in of_chain])
-        rows = self._vectors.stack([self._vectors.rows(sample) for _, sample in of_chain])
-        wanted = np.flatnonzero(labels >= 0)
-        return self._vectors.means(self._vectors.take(rows, wanted), labels[wanted], len(topics))
+        of_chain = np.array([sample.chain == chain for sample in self.samples])
+        _, sample, _, topic = self._dishes[0].T
+        wanted = np.flatnonzero(of_chain[sample] & (place[topic] >= 0))
+        rows = self._vectors.take(self._member_rows, wanted)
+        return self._vectors.means(rows, place[topic[wanted]], len(topics))
 
     @cached_property
     def spread(self) -> Floats:
         """Mean distance of a topic's dishes from their mean."""
-        rows, labels = self._members()
-        apart = self._vectors.paired(rows, self._vectors.take(self._means, labels))
+        labels = self._dishes[0][:, 3]
+        apart = self._vectors.paired(self._rows(), self._vectors.take(self._means, labels))
         return np.bincount(labels, weights=apart, minlength=len(self)) / np.bincount(
             labels, minlength=len(self)
         )
@@ -316,7 +325,7 @@ class Components:
         first, last = begins[topic : topic + 2].tolist()
         halves = self._halves_of(topic)
         if self.samples[0].counts is not None:
-            of_topic = [(self.samples[i], k) for i, k in members[first:last].tolist()]
+            of_topic = [(self.samples[i], k) for _, i, k, _ in members[first:last].tolist()]
             ends = topic_interval(of_topic, topic, self.level, _DRAWS, halves)
             if ends is not None:
                 return ends
@@ -331,36 +340,20 @@ class Components:
     def _halves_of(self, topic: int) -> Int64s:
         """Half of its chain that each dish of a topic is in."""
         members, begins = self._dishes
-        return self._halves[members[begins[topic] : begins[topic + 1], 0]]
+        return self._halves[members[begins[topic] : begins[topic + 1], 1]]
 
     def _drawn_parameters(self, topic: int) -> Floats | None:
         """Draws of the parameters of a topic, as many from each of its dishes: shape (n, n_draws, ...)."""
         members, begins = self._dishes
         first, last = begins[topic : topic + 2].tolist()
         found = []
-        for i, k in members[first:last].tolist():
+        for _, i, k, _ in members[first:last].tolist():
             drawn = self.samples[i].parameters.get("drawn")
             if drawn is None:
                 return None
             found.append(drawn[k])
         each = min(len(drawn) for drawn in found)
         return np.array([drawn[:each] for drawn in found])
-
-    @cached_property
-    def _dishes(self) -> tuple[Int64s, Int64s]:
-        """Sample and dish of each row of `_members`, and the first row of each topic, and the end."""
-        labels = np.concatenate(self._of_dishes)
-        order = np.argsort(labels, kind="stable")
-        order = order[labels[order] >= 0]
-        sizes = [len(one) for one in self._of_dishes]
-        sample = np.repeat(np.arange(len(sizes)), sizes)
-        dish = np.concatenate([np.arange(n) for n in sizes])
-        begins = np.searchsorted(labels[order], np.arange(len(self) + 1))
-        return np.column_stack([sample, dish])[order], begins
-
-    @cached_property
-    def _member_rows(self) -> Any:
-        return self._members()[0]
 
     @property
     def rows_lower(self) -> Floats:
@@ -526,10 +519,6 @@ class Components:
         ----------
         n_groups : int, optional
             Number of groups; by default about one for three components, 2 to 20.
-
-        Returns
-        -------
-        ComponentGroups
         """
         return grouped(self, n_groups)
 
@@ -568,16 +557,15 @@ class Components:
         return documents(self)
 
     def trends(self, by: str | None = None, labels: Int64s | None = None) -> Trends | None:
-        """Shares by the first label of documents that has dates, of components or of groups of them.
-
-        None if there is none, or the groups of the deepest level aren't documents.
+        """Shares by the first label of documents that has dates; None if there is none, or groups aren't
+        documents.
 
         Parameters
         ----------
         by : str, optional
             Length of the periods, as in `hdpkit.summaries.trends`.
         labels : int64 array, shape (T,), optional
-            Group of each component.
+            Group of each component: shares are then those of the groups.
         """
         return trends_of(self, by, labels)
 
@@ -599,14 +587,11 @@ class Components:
     def memberships(self) -> Floats:
         """Posterior probability of each topic for each customer: float64, shape (n_customers, T + 1).
 
-        The share of the samples in which the customer is in the component; the last column is the rest, and
-        rows sum to one. In a `partition` a dish belongs to components by the shares of its points that they
-        have. Computed at each access.
-
-        Raises
-        ------
-        StateError
-            If samples don't have the dishes of customers: of words in documents, or of too many customers.
+        The share of the samples in which the customer is in the component; the last column is the rest. In a
+        `partition` a dish belongs to components by the shares of its points that they have. Computed at each
+        access.
+        A StateError if samples don't have the dishes of customers: of words in documents, or of too many
+        customers.
         """
         if self.partition is None:
             return self._memberships(np.arange(len(self) + 1)).T
@@ -777,12 +762,15 @@ class Components:
         """How the shares of the components in groups depend on covariates of the groups, with intervals.
 
         The method of composition (Treier & Jackman 2008), as in ``estimateEffect`` of R's stm: the shares of
-        the groups are drawn given each sample (`Sample.draw_group_weights`, at least 100 times in total), the
-        shares of each component are regressed on the covariates by least squares, and the coefficients are
-        drawn from their sampling law, a t distribution with standard errors that allow for unequal variances
-        (HC3). So intervals include that groups are a sample of those that there could be. Each group counts
-        the same. The model doesn't know the covariates: in a group of n customers it draws the shares towards
-        their means, by about the concentration divided by n plus the concentration, and effects towards 0.
+        the groups are drawn given each sample (at least 100 times in total) and regressed on the covariates
+        by least
+        squares, and the coefficients are drawn from their sampling law, a t distribution with standard errors
+        that
+        allow for unequal variances (HC3). So intervals include that groups are a sample of those that there
+        could be.
+        Each group counts the same. The model doesn't know the covariates: in a group of n customers it draws
+        effects
+        towards 0, by about the concentration divided by n plus the concentration.
 
         Parameters
         ----------
@@ -809,10 +797,6 @@ class Components:
             If there are no groups that have shares.
         MissingExtraError
             Without formulaic: ``pip install 'hdpkit[effects]'``.
-
-        Examples
-        --------
-        >>> found.effects("year + section").to_pandas()  # doctest: +SKIP
         """
         return effects_of(self, formula, table)
 
@@ -824,12 +808,7 @@ class Components:
 
         float64, shape (T + 1, T + 1): row j is the mean of `Sample.transitions` over the samples that have
         topic j; the last row is that of the first observation of a sequence. The last column is the rest;
-        rows sum to one.
-
-        Raises
-        ------
-        StateError
-            If the model isn't one of `hk.PreviousDish`.
+        rows sum to one. A StateError if the model isn't one of `hk.PreviousDish`.
         """
         rows = [np.concatenate([one.transitions(), one.start()[None]]) for one in self.samples]
         found: Floats = np.nanmean(self._between_components(rows), axis=0)
@@ -878,9 +857,10 @@ class Components:
     def agreed(self, occurrence: float = 0.5, chains: float = 0.5, cosine: float = 0.0) -> Int64s:
         """Numbers of the components that enough chains have, ascending.
 
-        A chain has a component if it occurs in at least the share ``occurrence`` of the chain's samples. At
-        least the share ``chains`` of the chains must have it, and at least two if there are several: of two
-        chains both. ``selected`` keeps these; everything else is then the rest.
+        A chain has a component that is in at least the share ``occurrence`` of its samples. At least the
+        share
+        ``chains`` of the chains must have it, and at least two if there are several. ``selected`` keeps
+        these.
 
         Parameters
         ----------
@@ -889,17 +869,13 @@ class Components:
         chains : float
             The smallest share of the chains, from 0 to 1. 1: all chains; 0: at least one, also of several.
         cosine : float
-            The smallest cosine between the means of a component in any two chains that have it, from 0 to 1.
-            For components that are compared by another distance: 1 minus the largest distance.
+            The smallest cosine between the means of a component in any two chains that have it, from 0 to 1;
+            of
+            components compared by another distance 1 minus the largest distance.
 
         Returns
         -------
         int64 array
-
-        Raises
-        ------
-        ParameterError
-            If an argument is out of range.
         """
         for name, value in (("occurrence", occurrence), ("chains", chains), ("cosine", cosine)):
             if not 0.0 <= real_number(name, value) <= 1.0:
@@ -943,17 +919,12 @@ class Components:
         return np.asarray(~self.settled & (len(self.chain_numbers) > 1))
 
     def selected(self, which: Any) -> Components:
-        """Some of the components; the others belong to the rest.
+        """Some of the components, in descending order of their shares; the others belong to the rest.
 
         Parameters
         ----------
         which : sequence of int
             Numbers of the components to keep.
-
-        Returns
-        -------
-        Components
-            In descending order of their shares.
         """
         given = items("which", which, "a sequence of numbers of components", remedy="For instance range(10).")
         to = np.full(len(self) + 1, _NOBODY, dtype=np.int64)
@@ -994,16 +965,7 @@ class Components:
         Returns
         -------
         Components
-            In descending order of their shares; credible intervals are those of the merged components.
-
-        Raises
-        ------
-        ParameterError
-            If the labels don't fit.
-
-        Examples
-        --------
-        >>> fewer = found.merged(group_topics(found).cut(30))  # doctest: +SKIP
+            In descending order of their shares.
         """
         remedy = "group_topics(found).cut(30)."
         given = whole_numbers("labels", labels, -1, LARGEST, length=len(self), remedy=remedy)
@@ -1029,10 +991,9 @@ class Components:
     @cached_property
     def weights(self) -> Floats:
         """Weight of each component and, last, of the rest in the root: (T + 1,), sums to one."""
-        weights = np.zeros((len(self.samples), len(self) + 1))
-        for row, sample, own in zip(weights, self.samples, self._of_dishes, strict=True):
-            row[own[own >= 0]] = sample.root_weights[:-1][own >= 0]
-            row[-1] = sample.root_weights.sum() - row[:-1].sum()
+        pairs = zip(self.samples, self._of_dishes, strict=True)
+        weights = np.array([placed(one.root_weights[:-1], own, len(self) + 1) for one, own in pairs])
+        weights[:, -1] = [one.root_weights.sum() for one in self.samples] - weights[:, :-1].sum(axis=1)
         mean: Floats = weights.mean(axis=0)
         return np.maximum(mean, 0.0) / mean.sum()
 
@@ -1040,12 +1001,8 @@ class Components:
     def concentration(self) -> float:
         """Posterior mean of the concentration of the groups."""
         if not self.samples[0].levels:
-            raise StateError(
-                "samples",
-                "of a flat mixture",
-                "of a model with groups",
-                "New groups need a level of their own.",
-            )
+            remedy = "New groups need a level of their own."
+            raise StateError("samples", "of a flat mixture", "of a model with groups", remedy)
         return float(np.mean([np.mean(sample.levels[-1].concentration) for sample in self.samples]))
 
     @cached_property
@@ -1060,10 +1017,8 @@ class Components:
         total, base = np.zeros(self._vectors.n_terms), np.zeros(self._vectors.n_terms)
         for sample, own in zip(self.samples, self._of_dishes, strict=True):
             others = np.flatnonzero(own < 0)
-            rows, weights = (
-                self._vectors.take(self._vectors.rows(sample), others),
-                sample.root_weights[others],
-            )
+            rows = self._vectors.take(self._vectors.rows(sample), others)
+            weights = sample.root_weights[others]
             total += weights @ rows.matrix + float(weights @ rows.base) * self._vectors.shape
             base += sample.root_weights[-1] * self._vectors.shape / self._vectors.shape.sum()
         found: Floats = total + base
@@ -1086,10 +1041,6 @@ class Components:
         ----------
         data : Corpus, or array of counts of shape (n_groups, n_terms)
             New documents, with the terms of the samples' corpus.
-
-        Returns
-        -------
-        float64 array
         """
         return self.fixed_topics.fit(self._counts("data", data), TOLERANCE)
 
@@ -1109,15 +1060,9 @@ class Components:
         ----------
         observed, held : Corpus, or arrays of counts of shape (n_groups, n_terms)
             The two halves of each group, in the same order.
-
-        Returns
-        -------
-        float
         """
         halves = self._counts("observed", observed), self._counts("held", held)
-        if self.fixed_topics.repeats.differ:
-            return math.exp(-completion([self.fixed_topics], *halves, TOLERANCE))
-        return completion_perplexity(self.rows_and_rest, self.concentration * self.weights, *halves)
+        return math.exp(-completion([self.fixed_topics], *halves, TOLERANCE))
 
     def _counts(self, name: str, given: Any) -> Any:
         self._need_terms()
@@ -1165,11 +1110,6 @@ class Components:
             Name -> float64 array, shape (T, 3): the average of the posterior means over the samples that have
             the topic, and the ends of the interval, from draws of the parameters given each of these samples
             (``Sample.parameters["drawn"]``), or without draws from the posterior means.
-
-        Raises
-        ------
-        StateError
-            If the data are terms.
         """
         instance("measure", measure, BaseMeasure, "a base measure", remedy="franchise.measure.")
         if columns is not None:
@@ -1215,8 +1155,7 @@ class Components:
         n_terms : int, optional
             Number of terms per topic in "topics"; None for all.
         vocabulary : sequence of str, optional
-            Words of the terms, for "topics": ``corpus.vocabulary``. Without it terms are numbers. For
-            "parameters" names of the dimensions.
+            Words of the terms, for "topics", by default numbers; for "parameters" names of the dimensions.
         measure : BaseMeasure, optional
             For "parameters": ``franchise.measure``.
 
@@ -1270,9 +1209,8 @@ class Components:
             own = self.which(state.sample)
             np.add.at(selected, own[own >= 0], np.asarray(state.franchise.selected_terms())[own >= 0])
             np.add.at(n, own[own >= 0], 1)
-        selected = np.where(
-            n > 0, selected / np.maximum(n, 1), distinct
-        )  # of a topic that no newest state has
+        # Of a topic that no newest state has: the distinct ones.
+        selected = np.where(n > 0, selected / np.maximum(n, 1), distinct)
         sparsity = np.maximum(1.0 - selected / max(self.n_terms, 1), 0.0)
         return np.rint(distinct).astype(np.int64), sparsity
 
@@ -1289,14 +1227,12 @@ class Components:
         -------
         xarray.DataTree, or arviz.InferenceData by ArviZ 0.x
             Coordinates ``chain``, ``draw`` (the sweep of the first chain), ``component`` (from 1) and, of
-            topics, ``term``; in the group ``posterior`` these:
-
-            - ``share`` and ``rest``: shares of the customers in each component, and in none;
-            - ``occurrence``: 1 where the sample has the component, 0 where it doesn't;
-            - ``row``: probabilities of terms, or parameters, in the samples that have the component; NaN in
-              others. Its mean over these is `rows`.
-
-            If chains have different numbers of samples, the first ones of each, with a warning.
+            topics, ``term``; in the group ``posterior`` ``share`` and ``rest`` (shares of the customers in
+            each
+            component, and in none), ``occurrence`` (1 where the sample has the component) and ``row``
+            (probabilities of terms, or parameters; NaN in samples without the component). If chains have
+            different
+            numbers of samples, the first ones of each, with a warning.
 
         Raises
         ------
@@ -1346,13 +1282,6 @@ class Components:
         -------
         TopicMatch
             Its first run is these components.
-
-        Raises
-        ------
-        ParameterError
-            If an argument is out of range.
-        DataError
-            As for `hdpkit.summaries.match_topics`.
         """
         return matched_components(self, other, min_cosine)
 
@@ -1363,11 +1292,6 @@ class Components:
         ----------
         source : str
             What they are topics of, in messages.
-
-        Raises
-        ------
-        StateError
-            If the samples have neither terms nor the dishes of customers.
         """
         names = tuple(map(str, self.own_names))
         if self.samples[0].counts is None:

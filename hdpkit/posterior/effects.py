@@ -37,10 +37,9 @@ class Effects:
         As formulaic names them: "Intercept", "year", "section[T.sport]".
     n_groups : int
         Groups in the regressions: those with customers and with all covariates.
-    estimates : float64 array, shape (T, P)
-        Means of the coefficients over the draws of the shares: how the share changes if the term grows by 1.
-    lower, upper : float64 array, shape (T, P)
-        Ends of the intervals, of the probability ``level`` of the components.
+    estimates, lower, upper : float64 arrays, shape (T, P)
+        How the share changes if the term grows by 1: means over the draws, and intervals of the components'
+        ``level``.
     labels : tuple of str
         Of the components; empty if they have none.
     """
@@ -94,7 +93,7 @@ def kept_covariates(found: Any) -> dict[str, list[Any]]:
 def effects_of(found: Any, formula: str, table: Any) -> Effects:
     """The coefficients that `Components.effects` returns."""
     text("formula", formula, remedy=_FORMULA)
-    if not found.has_groups or found.samples[0].levels[-1].n_fixed is not None:
+    if not found.has_groups or found.has_transitions:
         raise StateError(
             "components", "without groups that have shares", "in documents, samples or other groups",
             "See shares, or transitions of hidden Markov models.",
@@ -185,11 +184,8 @@ def _design(
 
 
 def _least_squares(formula: str, design: Floats) -> tuple[Floats, Any]:
-    """The matrix that gives coefficients, and a function that gives their standard errors from residuals.
-
-    The errors are HC3 of MacKinnon & White (1985), since the variance of a share depends on
-    its mean; those of all components are computed at once.
-    """
+    """The matrix that gives coefficients, and a function of residuals that gives their standard errors."""
+    # HC3 of MacKinnon & White (1985), since the variance of a share depends on its mean.
     solve = np.asarray(np.linalg.pinv(design), dtype=np.float64)
     leverage = np.einsum("ij,ji->i", design, solve)
     if leverage.max() > _ALONE:

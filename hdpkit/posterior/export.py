@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import itertools
 import json
 import os
 from collections.abc import Iterable, Iterator
@@ -16,6 +17,7 @@ from hdpkit.checks import choice, flag, whole_number
 from hdpkit.data.files.tables import Columns, rows_of, write_blocks, write_workbook
 from hdpkit.errors import DataError, MissingExtraError, ParameterError, RunError
 from hdpkit.files import refusals, written_aside
+from hdpkit.posterior import component_tables
 from hdpkit.posterior.components import Components
 from hdpkit.posterior.documents import check_documents, document_labels, shares_by_label
 from hdpkit.run.trace import ChainTrace, Trace
@@ -35,33 +37,22 @@ def share_columns(names: Any, shares: npt.NDArray[np.float64]) -> dict[str, Any]
 
 def term_tables(topics: Components, n_terms: int) -> Iterator[Columns]:
     """A row for each top term of each topic: topic, term, probability and, with samples, its interval."""
-    found: list[Columns] = []
     names = topics.titles
-    for k, terms, probability in topics.top_terms(n_terms):
-        columns: dict[str, Any] = {
-            "topic": np.full(len(terms), k + 1),
-            "label": [names[k]] * len(terms),
-            "rank": np.arange(1, len(terms) + 1),
-            "term": [str(word) for word in topics.words(terms)],
-            "probability": probability,
+    rows = topics.top_terms(n_terms)
+    while some := list(itertools.islice(rows, _TOPICS)):
+        ends = [[end[terms] for end in topics.ends_of(k)] for k, terms, _ in some]
+        yield {
+            "topic": np.concatenate([np.full(len(terms), k + 1) for k, terms, _ in some]),
+            "label": [names[k] for k, terms, _ in some for _ in terms],
+            "rank": np.concatenate([np.arange(1, len(terms) + 1) for _, terms, _ in some]),
+            "term": [str(word) for _, terms, _ in some for word in topics.words(terms)],
+            "probability": np.concatenate([probability for *_, probability in some]),
+            "probability_low": np.concatenate([low for low, _ in ends]),
+            "probability_high": np.concatenate([high for _, high in ends]),
         }
-        columns["probability_low"], columns["probability_high"] = (end[terms] for end in topics.ends_of(k))
-        found.append(columns)
-        if len(found) == _TOPICS or k + 1 == len(topics):
-            yield _joined(found)
-            found = []
     if not len(topics):
         none = np.empty(0)
         yield {"topic": none, "label": [], "rank": none, "term": [], "probability": none}
-
-
-def _joined(blocks: list[Columns]) -> Columns:
-    """The rows of tables with the same columns below each other."""
-    parts = {name: [block[name] for block in blocks] for name in blocks[0]}
-    return {
-        name: np.concatenate(some) if isinstance(some[0], np.ndarray) else [x for one in some for x in one]
-        for name, some in parts.items()
-    }
 
 
 def document_tables(topics: Components) -> Iterator[Columns]:
@@ -118,53 +109,31 @@ def export_topics(
             tables["trends"] = [over_time.columns(labels=topics.titles)]
             if grouped is not None and (of_groups := topics.trends(by, grouped.of)) is not None:
                 tables["group_trends"] = [of_groups.columns("group", grouped.titles)]
-        if to == "excel":
-            write_workbook(path, tables)
-            return [path]
-        new_folder(path)
-        files = [path / f"{name}.{to}" for name in tables]
-        for file, blocks in zip(files, tables.values(), strict=True):
-            write_blocks(file, blocks, raw=flag("raw", raw))
-        return files
+        return _written(path, to, tables, raw)
     pieces = _json(topics, n_terms) if to == "json" else _pyldavis(topics)
     with refusals(path, "write a file"), written_aside(path) as out_file:
         _write(out_file, pieces)
     return [path]
 
 
-def component_tables(found: Components) -> dict[str, Columns]:
+def tables_of_components(found: Components) -> dict[str, Columns]:
     """Tables of points or sequences, numbered from 1: components, parameters, component of each point."""
-    data, k = found.data, len(found)
-    named = found.parameters
-    values = np.array(list(named.values())).reshape(len(named), k, 3)
+    data, k, ends = found.data, len(found), ("low", "high")
     tables: dict[str, Columns] = {
         "components": found.table(),
-        "parameters": {
-            "component": np.repeat(np.arange(1, k + 1), len(named)),
-            "parameter": list(named) * k,
-            **{name: values[:, :, i].T.ravel() for i, name in enumerate(("value", "low", "high"))},
-        },
+        "parameters": component_tables.parameters(found, found.parameters, "component", ends),
     }
     shares = found.memberships
     points: dict[str, Any] = {"point": np.arange(1, len(shares) + 1)}
     best = np.append(np.arange(1, k + 1), 0)[shares.argmax(axis=1)]  # 0: none of them
     parts = [*map(str, range(1, k + 1)), "other"]
-    of_states = found.has_groups and found.samples[0].levels[-1].n_fixed is not None
+    of_states = found.has_transitions
     if of_states:
-        ends = found.transitions, found.transitions_lower, found.transitions_upper
-        tables["transitions"] = {
-            "from": [name for name in [*parts[:-1], "start"] for _ in parts],
-            "to": parts * (k + 1),
-            **{name: end.ravel() for name, end in zip(("probability", "low", "high"), ends, strict=True)},
-        }
+        tables["transitions"] = component_tables.transitions(found, parts, ends)
     elif found.has_groups:
-        ends = found.group_shares, found.group_shares_lower, found.group_shares_upper
-        tables["weights"] = {
-            "group": [name for name in found.names for _ in parts],
-            "component": parts * len(found.names),
-            **{name: end.ravel() for name, end in zip(("weight", "low", "high"), ends, strict=True)},
-        }
-    if of_states or found.has_groups:
+        names = ("group", "component", "weight")
+        tables["weights"] = component_tables.weights(found, names, parts, ends)
+    if found.has_groups:
         codes, keys = data.labels[next(iter(data.label_names)) if of_states else found.label]
         points["sequence" if of_states else "group"] = ["" if c < 0 else keys[c] for c in codes.tolist()]
     points["component"] = best if found.partition is None else found.partition + 1
@@ -179,10 +148,7 @@ def export_components(
 ) -> list[Path]:
     """Write the components of points, or the states of sequences: CSV, Parquet, Excel or JSON."""
     choice("to", to, EXPORTS[:4], remedy="export_trace writes for ArviZ.")
-    path, tables = Path(out), component_tables(found)
-    if to == "excel":
-        write_workbook(path, {name: [columns] for name, columns in tables.items()})
-        return [path]
+    path, tables = Path(out), tables_of_components(found)
     if to == "json":
         rows = {
             name: rows_of({key: _listed(own) for key, own in one.items()}) for name, one in tables.items()
@@ -190,10 +156,18 @@ def export_components(
         with refusals(path, "write a file"), written_aside(path) as out_file:
             _write(out_file, iter([json.dumps(rows, ensure_ascii=False, indent=1, default=str), "\n"]))
         return [path]
+    return _written(path, to, {name: [columns] for name, columns in tables.items()}, raw)
+
+
+def _written(path: Path, to: str, tables: dict[str, Iterable[Columns]], raw: bool) -> list[Path]:
+    """Write tables, each in blocks: a workbook, or a folder with a file for each."""
+    if to == "excel":
+        write_workbook(path, tables)
+        return [path]
     new_folder(path)
     files = [path / f"{name}.{to}" for name in tables]
-    for file, columns in zip(files, tables.values(), strict=True):
-        write_blocks(file, [columns], raw=flag("raw", raw))
+    for file, blocks in zip(files, tables.values(), strict=True):
+        write_blocks(file, blocks, raw=flag("raw", raw))
     return files
 
 

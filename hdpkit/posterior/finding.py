@@ -28,7 +28,7 @@ from hdpkit.posterior.alignment import (
     observed,
     vectors_of,
 )
-from hdpkit.posterior.components import Components
+from hdpkit.posterior.components import Components, placed
 from hdpkit.posterior.intervals import checked_level
 from hdpkit.posterior.matching import TopicMatch, matched_components
 from hdpkit.posterior.partitions import point_partition
@@ -54,38 +54,41 @@ def components(
 ) -> Components:
     """Find the components that samples have in common, by matching the dishes of different samples.
 
-    Dishes are numbered differently in every sample and every chain. Within a chain they are followed by their
-    permanent ids as long as they remain similar. The rest is assigned so that the sum of similarities is
-    largest (`scipy.optimize.linear_sum_assignment`), along each chain, between chains, and then once more
-    against the mean of each component over all samples, until nothing changes. No two dishes of a sample are
-    the same component, unless they are nearly the same (``similar``). Of points and of sequences, components
-    are the clusters of the partition of least expected loss over all samples (`point_partition`), and a dish
-    belongs to the cluster with which it shares most customers. States of a sample that belong to one cluster
-    are merged.
+    Within a chain dishes are followed by their permanent ids as long as they remain similar. The rest is
+    assigned
+    so that the sum of similarities is largest (`scipy.optimize.linear_sum_assignment`), along each chain,
+    between
+    chains, and then against the mean of each component over all samples until nothing changes. No two dishes
+    of a
+    sample are the same component, unless they are nearly the same (``similar``). Of points and of sequences,
+    components are the clusters of the partition of least expected loss over all samples (`point_partition`),
+    and
+    a dish belongs to the cluster with which it shares most customers.
 
     Parameters
     ----------
     given : Run, path, Trace, ChainTrace, estimator, Franchise or sequence of Sample
-        A run or its folder, a trace with samples, a fitted model, a state, or samples of one chain or several
-        over the same data. Of a run or a trace the samples after the burn-in are used, with the newest states
-        of the chains: after the first half of its recorded sweeps, as in `diagnose`, or later, if the log
-        joint of a chain was still on its way (docs/summaries.md). Of a sequence all are used.
+        Samples of one chain or several over the same data, or what has some. Of a run or a trace those after
+        the
+        burn-in are used, with the newest states of the chains: after the first half of its recorded sweeps,
+        or
+        later, if the log joint of a chain was still on its way (docs/summaries.md).
     chain : int, optional
         Number of a chain of a run or a trace, to use its samples alone.
     min_occurrence : float
         Components that occur in a smaller share of the samples belong to the rest.
     distance : "cosine" or function
-        Dissimilarity of two components: 1 - cosine of their distributions over terms, or the Hellinger
-        distance between them. For data other than terms, "cosine" compares the customers of two components
-        (of at most 2**20); or give a function that takes the parameters of two sets of components, shape (n,
+        Dissimilarity of two components: 1 - cosine of their distributions over terms or, for other data, of
+        their
+        customers (at most 2**20); or a function that takes the parameters of two sets of components, shape
+        (n,
         ...) and (m, ...), and returns distances, shape (n, m).
     threshold : float, optional
-        The largest distance between dishes of the same component: by default 0.5 for cosine, 0.6 for
-        Hellinger; required for a function.
+        The largest distance between dishes of the same component: by default 0.5 for cosine; required for a
+        function.
     similar : float, optional
         Dishes of a sample, and components, that are closer to each other than this are one (average linkage);
-        0: none. By default 0.1 for cosines of topics in documents, otherwise 0: points and observations in
-        sequences are in a partition.
+        0: none. By default 0.1 for cosines of topics in documents, otherwise 0.
     apart : int
         Dishes with permanent ids below this are never one with each other: known components, which have the
         ids 0, 1, ... A dish that is one with them has their id.
@@ -130,29 +133,24 @@ def components(
         if sequences:
             return _of_states(samples, dishes, level, min_occurrence, min_share, of)
         return of_clusters(samples, partitioned(dishes), level, min_occurrence, **of)
-    vectors, before = vectors_of(samples, distance, members=True), []
+    vectors, before, originals = vectors_of(samples, distance, members=True), [], samples
     if similar is None:
-        similar = (
-            SIMILAR if distance == "cosine" and first.counts is not None and first.dishes is None else 0.0
-        )
+        of_topics = distance == "cosine" and first.counts is not None and first.dishes is None
+        similar = SIMILAR if of_topics else 0.0
     if similar > 0.0:
         merged = []
         for sample in samples:
             to = clusters(vectors, observed(vectors.rows(sample)), similar, sample.ids < apart)
             merged.append(sample if to is None else merged_sample(sample, to, apart))
             before.append(None if to is None else np.unique(to, return_inverse=True)[1].ravel())
-        samples, originals = tuple(merged), samples
+        samples = tuple(merged)
         vectors = vectors.over(samples)
     labels = matched(samples, vectors, threshold)
-    kept = (
-        [
-            (sample, own[to])
-            for sample, own, to in zip(originals, labels, before, strict=True)
-            if to is not None
-        ]
-        if similar > 0.0
-        else []
-    )
+    kept = [
+        (sample, own[to])
+        for sample, own, to in zip(originals, labels, before, strict=False)
+        if to is not None
+    ]
     found = Components(samples, labels, vectors, level, before=kept, **of)
     if similar > 0.0:
         known = ((found.ids_by_sample >= 0) & (found.ids_by_sample < apart)).any(axis=0)
@@ -189,12 +187,9 @@ def _of_states(
     min_share: float,
     of: dict[str, Any],
 ) -> Components:
-    """States as the clusters of a partition of the steps, without clusters of a few steps.
-
-    A dish belongs to the cluster that has most of its steps, so near-duplicates in a sample are one state.
-    States with the same observations and other neighbours have steps of their own, and stay two. Of many
-    steps some are partitioned, evenly spaced: the search takes more than proportional time.
-    """
+    """States as the clusters of a partition of the steps, without clusters of a few steps."""
+    # A dish belongs to the cluster that has most of its steps, so near-duplicates in a sample are one state.
+    # Of many steps some are partitioned, evenly spaced: the search takes more than proportional time.
     steps = np.unique(np.linspace(0, dishes.shape[1] - 1, _STEPS).astype(np.int64))
     labels = partitioned(dishes[:, steps])
     sizes = np.bincount(labels)
@@ -218,19 +213,13 @@ def _of_states(
 def of_clusters(
     samples: Sequence[Sample], labels: Int64s, level: float = 0.9, min_occurrence: float = 0.0, **of: Any
 ) -> Components:
-    """Components of samples as the clusters of a partition of their customers.
-
-    Clusters that are like dishes of too few samples are none: their customers get the label of the component
-    that they are in most often.
-    """
+    """Components of samples as the clusters of a partition of their customers."""
     found = [_of_clusters(sample, labels) for sample in samples]
     if max(int(one.max(initial=-1)) for one in found) < 0:
         labels = np.unique(np.asarray(samples[-1].dishes), return_inverse=True)[1].astype(np.int64)
         found = [_of_clusters(sample, labels) for sample in samples]
     n = int(labels.max()) + 1
-    shares = np.zeros((len(found), n))
-    for row, sample, own in zip(shares, samples, found, strict=True):
-        row[own[own >= 0]] = sample.shares()[own >= 0]
+    shares = np.array([placed(one.shares(), own, n) for one, own in zip(samples, found, strict=True)])
     often = np.bincount(np.concatenate([own[own >= 0] for own in found]), minlength=n) / len(found)
     there = (often > 0) & (often >= min_occurrence - 1e-9)
     there = there if there.any() else often > 0
@@ -259,8 +248,8 @@ def match_topics(one: Any, other: Any, *, min_cosine: float = MIN_COSINE) -> Top
 
     Each topic has at most one partner; pairs are chosen so that the sum of their cosines above ``min_cosine``
     is largest (`scipy.optimize.linear_sum_assignment`). The topics of a run are those that ``hdpkit topics``
-    prints (`components`). Terms are matched by name, so the runs may be over different corpora. Components of
-    numbers are compared by the customers that they have, so both runs must be over the same data.
+    prints. Terms are matched by name, so the runs may be over different corpora. Components of numbers are
+    compared by the customers that they have, so both runs must be over the same data.
 
     Parameters
     ----------
@@ -276,8 +265,6 @@ def match_topics(one: Any, other: Any, *, min_cosine: float = MIN_COSINE) -> Top
 
     Raises
     ------
-    ParameterError
-        If an argument is out of range.
     DataError
         If the two have no term in common, only one has names of terms, or they are components of numbers over
         different data.

@@ -273,12 +273,7 @@ def new_group_model(
     parents: Parents | None = None,
     other: GroupedData | None = None,
 ) -> NewGroupModel:
-    """Densities of new groups' values under the dishes of a franchise, and the groups' parents.
-
-    With ``scaled`` also `NewGroupModel.log_scale`, which sampling doesn't need. ``parents`` are those of the
-    same groups, if they are already known; ``other`` has further customers of them, which provide the labels
-    of groups that are empty in ``data``.
-    """
+    """Densities of new groups' values under the dishes of a franchise, and the groups' parents."""
     if not isinstance(data, GroupedData):
         raise ParameterError("data", data, "a Corpus or Groups", "For instance Corpus.from_documents(...).")
     data.check_unchanged()
@@ -368,32 +363,42 @@ def _check_by_restaurant(measure: ByRestaurant, declared: str) -> None:
 
 def _values(franchise: Any, data: GroupedData) -> npt.NDArray[Any]:
     """Values of new customers, coded as in the franchise's data."""
-    measure = franchise.measure
     if not isinstance(data, Corpus):
-        measure.for_data(data)
-        if data.values.shape[1:] != franchise.data.values.shape[1:]:
-            raise DataError(
-                "data", f"values of shape {data.values.shape[1:]}",
-                f"values of shape {franchise.data.values.shape[1:]}, as those of the franchise",
-                "Give the new groups values of the same kind.",
-            )  # fmt: skip
-        return data.values
-    if not measure.takes_terms:
+        return checked_numbers(franchise, data)
+    if not franchise.measure.takes_terms:
         raise DataError(
-            "data", data, f"numbers, which {type(measure).__name__} is a measure over, not words",
+            "data", data, f"numbers, which {type(franchise.measure).__name__} is a measure over, not words",
             "Pass numbers as hk.Groups.",
         )  # fmt: skip
+    return coded_terms(franchise, data, slice(None))
+
+
+def checked_numbers(franchise: Any, data: GroupedData) -> npt.NDArray[Any]:
+    """New values that aren't terms, after a check that they are of the kind of the franchise's."""
+    franchise.measure.for_data(data)
+    shape = franchise.data.values.shape[1:]
+    if data.values.shape[1:] != shape:
+        raise DataError(
+            "data", f"values of shape {data.values.shape[1:]}",
+            f"values of shape {shape}, as those of the franchise", "Give new values of the same kind.",
+        )  # fmt: skip
+    return data.values
+
+
+def coded_terms(franchise: Any, data: Any, there: Any) -> npt.NDArray[Any]:
+    """New terms as numbers of the franchise's; ``there`` says which values aren't missing."""
     known, terms = getattr(franchise.data, "vocabulary", None), data.values
     if known is not None and data.vocabulary is not None and data.vocabulary != known:
         number = {word: i for i, word in enumerate(known)}
         to = np.array([number.get(word, -1) for word in data.vocabulary], dtype=np.int32)
-        unknown = np.unique(terms[to[terms] < 0])
+        unknown = np.unique(terms[there][to[terms[there]] < 0])
         _check_terms([data.vocabulary[v] for v in unknown.tolist()], "words of the franchise's vocabulary")
         return to[terms]
-    n_terms = getattr(franchise.data, "n_terms", None) or getattr(measure, "n_terms", None)
+    n_terms = getattr(franchise.data, "n_terms", None) or getattr(franchise.measure, "n_terms", None)
     if n_terms is not None:
-        beyond = np.unique(terms[terms >= n_terms]).tolist()
-        _check_terms([data.term(v) for v in beyond], f"terms from 0 to {n_terms - 1}")
+        beyond = np.unique(terms[(terms < 0) | (terms >= n_terms)]).tolist()
+        words = data.vocabulary
+        _check_terms([v if words is None else words[v] for v in beyond], f"terms from 0 to {n_terms - 1}")
     return terms
 
 
@@ -403,7 +408,7 @@ def _check_terms(unknown: Sequence[Any], allowed: str) -> None:
         more = f" and {len(unknown) - _NAMED} others" if len(unknown) > _NAMED else ""
         raise DataError(
             "unknown terms", f"{named}{more}", allowed,
-            "No dish has a probability for them: leave them out of the new documents, and build these with "
+            "No dish has a probability for them: leave them out of the new data, and build these with "
             "vocabulary=franchise.data.vocabulary.",
         )  # fmt: skip
 
@@ -614,9 +619,9 @@ def fold_in(
     Parameters
     ----------
     data : Corpus or Groups
-        Each value of the last declaration's label is a new group, even if the franchise has a group of that
-        name. Labels of the levels in between name restaurants of the franchise; if one is missing, the group
-        draws from the restaurant above. Words are matched by the vocabularies if both have one.
+        Each value of the last declaration's label is a new group. Labels of the levels in between name
+        restaurants of the franchise; if one is missing, the group draws from the restaurant above. Words are
+        matched by the vocabularies if both have one.
     sweeps : int
         Number of sweeps to average.
     burn_in : int
@@ -662,11 +667,7 @@ def fold_in(
 def sample_groups(
     fixed: NewGroupModel, sweeps: int, burn_in: int, source: ChoiceSource
 ) -> tuple[Floats, Int64s]:
-    """Sweep over new groups in order.
-
-    Returns the proportions of groups, shape (n_groups, K + 1), means over the sweeps after the burn-in, and
-    the dish of each customer after the last sweep, group by group.
-    """
+    """Mean proportions of each group after the burn-in, and dishes after the last sweep, group by group."""
     groups, begins = fixed.new_groups(), fixed.layout.begins
     proportions = np.empty((len(begins) - 1, fixed.density.shape[1]))
     dishes = np.empty(len(fixed.row), dtype=np.int64)

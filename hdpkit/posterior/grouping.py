@@ -152,9 +152,8 @@ def group_topics(
     n_groups : int, optional
         Default number of groups of the methods; the tree can be cut into any number later.
     method : "average", "complete" or "ward"
-        Linkage method, as in `scipy.cluster.hierarchy.linkage`. "ward" gives groups that differ less in size.
-        With hundreds of topics, most of which are small and unlike all others, "average" leaves nearly all of
-        them in one group.
+        Linkage, as in `scipy.cluster.hierarchy.linkage`. "ward" gives groups that differ less in size; of
+        hundreds of topics "average" leaves nearly all in one group.
     vocabulary : sequence of str, optional
         Word of each term; by default the franchise's.
 

@@ -29,7 +29,7 @@ from hdpkit.franchise.state_topology import ChainTopology
 from hdpkit.measures.by_restaurant import SAME, NewRestaurants
 from hdpkit.measures.protocol import log_likelihoods
 from hdpkit.numerics import add_up
-from hdpkit.posterior.fold_in import log_densities, restaurants_of_sample
+from hdpkit.posterior.fold_in import checked_numbers, coded_terms, log_densities, restaurants_of_sample
 from hdpkit.random import ChoiceSource, Purpose, Seed, as_source
 from hdpkit.steps.state_sequences import Rows, distinct_numbers, scaled_rows, shares
 
@@ -49,11 +49,8 @@ class Densities:
 
     logs: Floats  # in each state, shape (n_rows, n)
     index: Int32s  # row of each observation; -1: missing, shape (m,)
-    # see scaled_rows: worth the time where many observations share a row, shape (n_rows,) and
-    # (n_rows, n), optional
+    # See scaled_rows: worth the time where many observations share a row; shapes (n_rows,) and (n_rows, n).
     tops: Floats | None = None
-    # see scaled_rows: worth the time where many observations share a row, shape (n_rows,) and
-    # (n_rows, n), optional
     scaled: Floats | None = None
 
     def __len__(self) -> int:
@@ -355,30 +352,11 @@ def values_of(franchise: Any, data: Any) -> tuple[npt.NDArray[Any], Sequences]:
         raise ParameterError(
             "data", data, "hk.Sequences", "Build them: hk.Sequences.from_arrays([first, second])."
         )
-    n_terms = getattr(own, "n_terms", getattr(franchise.measure, "n_terms", None))
-    if n_terms is None:
-        franchise.measure.for_data(data)
-        if data.values.shape[1:] != own.values.shape[1:]:
-            raise DataError(
-                "data", f"values of shape {data.values.shape[1:]}",
-                f"values of shape {own.values.shape[1:]}, as those of the franchise",
-                "Give the new sequences values of the same kind.",
-            )  # fmt: skip
-        return data.values, data
+    if getattr(own, "n_terms", getattr(franchise.measure, "n_terms", None)) is None:
+        return checked_numbers(franchise, data), data
     if data.values.ndim != 1 or data.values.dtype.kind not in "iu":
         raise DataError("data", data, "sequences of terms, as those of the franchise", "Give n_terms.")
-    values = data.values
-    if None not in (own.vocabulary, data.vocabulary) and own.vocabulary != data.vocabulary:
-        number = {word: v for v, word in enumerate(own.vocabulary)}
-        to = np.array([number.get(word, -1) for word in data.vocabulary or ()], dtype=np.int32)
-        values = to[values]
-        unknown = np.flatnonzero((values < 0) & ~data.missing)
-        if len(unknown):
-            word = (data.vocabulary or ())[int(data.values[unknown[0]])]
-            raise DataError("data", word, "words of the franchise's vocabulary", "Leave it out.")
-    elif np.any((values < 0) | (values >= n_terms)):
-        raise DataError("data", int(values.max()), f"terms from 0 to {n_terms - 1}", "Leave it out.")
-    return values, data
+    return coded_terms(franchise, data, ~data.missing), data
 
 
 def log_probabilities(franchise: Any, states: HiddenStates, data: Any) -> Floats:
@@ -520,7 +498,7 @@ def state_probabilities(
     horizon : int
         Number of steps ahead of the last observation of each sequence, for ``ahead``.
     threads : int
-        Number of threads, each with one sequence at a time. The result doesn't depend on it.
+        Each has one sequence at a time. The result doesn't depend on it.
     rng : seed, Generator or choice source
         For drawn parameters.
 
@@ -584,8 +562,7 @@ def draw_sequences(
     """Draw new sequences from a hidden Markov model given its current state.
 
     Transition probabilities are drawn once for all sequences. Values are drawn by the predictive distribution
-    of their dish given its data and the values drawn before, so that parameters are integrated out (terms
-    from a drawn topic).
+    of their dish given its data and the values drawn before (terms from a drawn topic).
 
     Parameters
     ----------

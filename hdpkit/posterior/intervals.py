@@ -40,14 +40,9 @@ def halves_of(samples: Sequence[Sample]) -> Int64s:
 def interval(
     values: Floats, level: float, halves: Int64s, point: Floats | float | None = None
 ) -> tuple[Floats, Floats]:
-    """The ends of the smallest interval with the central intervals of all halves of chains, and the point.
-
-    ``values`` has samples first and draws from each of them second. Chains that have not converged differ
-    from each other, and at their beginning from their end; where all are alike the interval is little wider
-    than that of all draws together. The point, a mean, may be beyond the quantiles of a law with a long
-    tail: that of a share which is 0 in one of 40 samples and nearly the same in the others is below the 5 %
-    quantile.
-    """
+    """The ends of the smallest interval with the central intervals of all halves of chains, and the point."""
+    # The point, a mean, may be beyond the quantiles of a law with a long tail: that of a share which is 0 in
+    # one of 40 samples and nearly the same in the others is below the 5 % quantile.
     ends = [
         _central(np.concatenate(values[halves == half], axis=0), level) for half in np.unique(halves).tolist()
     ]
@@ -63,22 +58,15 @@ def interval_of_shares(
 
 
 def moved_out(ends: tuple[Floats, Floats], values: Floats, halves: Int64s) -> tuple[Floats, Floats]:
-    """The ends of an interval of numbers from 0 to 1, moved out where halves of chains differ.
-
-    Chains that move slowly can all be at one side of the truth, and how far they are from each other is what
-    shows it: each end is moved by `SPREAD` times the standard deviation of the means of the halves, beyond
-    that of means of as many independent samples (docs/summaries.md).
-    """
+    """The ends of an interval of shares, moved out where halves of chains differ (docs/summaries.md)."""
+    # Chains that move slowly can all be at one side of the truth; how far they are apart is what shows it.
     lower, upper = ends
     out = SPREAD * _apart([values[halves == half] for half in np.unique(halves).tolist()])
     return np.maximum(lower - out, 0.0), np.minimum(upper + out, 1.0)
 
 
 def _apart(parts: Sequence[Floats]) -> Floats | float:
-    """Standard deviation of the means of parts, beyond that of means of as many independent samples.
-
-    0 for one part, and where one has a single sample, of which the variance isn't known.
-    """
+    """Standard deviation of the means of parts, beyond that of means of as many independent samples."""
     if len(parts) == 1 or min(map(len, parts)) == 1:
         return 0.0
     means = [part.mean(axis=1) for part in parts]  # of the draws from each sample

@@ -195,21 +195,12 @@ class TopicMatch:
 
         Columns: status ("matched", "missing", "new"), topic_1 and topic_2, their cosine, share_1 and share_2,
         nearest and nearest_cosine (for a topic without partner the most similar one of the other run),
-        terms_1 and terms_2.
+        terms_1 and terms_2. Needs pandas: ``pip install 'hdpkit[pandas]'``.
 
         Parameters
         ----------
         n_terms : int
             Number of terms of each topic.
-
-        Returns
-        -------
-        pandas.DataFrame
-
-        Raises
-        ------
-        MissingExtraError
-            Without pandas: ``pip install 'hdpkit[pandas]'``.
         """
         return data_frame(self.table(n_terms))
 

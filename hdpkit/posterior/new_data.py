@@ -137,12 +137,7 @@ class CommonStates:
 
 
 def states_in_common(found: Components, data: Sequences, threads: int = 1) -> CommonStates:
-    """States of sequences, which don't influence each other or the model.
-
-    In each sample transition probabilities are posterior means, densities predictive, and dishes without
-    observations left out. Where samples don't have the dishes of the observations, or the parameters, the
-    newest states of the chains take their place.
-    """
+    """States of sequences in all samples, or in the newest states where samples can't say."""
     n, logs = len(found), []
     total, votes = np.zeros((len(data), n + 1)), np.zeros((len(data), n + 1))
     every = np.arange(len(data))

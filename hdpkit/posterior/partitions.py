@@ -189,10 +189,7 @@ class Search:
                 return not _are_one_partition(labels, self.labels)
 
     def _take_apart(self, attempts: int, settled: bool) -> None:
-        """Reassign the items of random clusters, until ``attempts`` clusters in a row gave no improvement.
-
-        ``settled``: a pass over all items moves none.
-        """
+        """Reassign the items of random clusters, until ``attempts`` of them in a row gave no improvement."""
         failed, least = 0, self.expected()
         assert self.source is not None
         while failed < attempts:
@@ -243,23 +240,18 @@ def co_clustering(labels: Any, *, items: Any = None) -> Floats:
     Parameters
     ----------
     labels : int array of shape (n_samples, n_items), sequence of Sample, Trace, ChainTrace or Run
-        Cluster of each item in each sample; the numbering of clusters is arbitrary. For `Sample` objects the
-        items are the groups (documents), and the cluster of a group is its largest dish. For a flat mixture
-        (one restaurant) they are the customers, and the clusters are the dishes. Of a trace or a run the
-        samples after the burn-in are used. Customers of data that are numbers, in groups:
+        Cluster of each item in each sample. Of samples the items are the groups (documents), and the cluster
+        of a group is its largest dish; of a flat mixture they are the customers, with their dishes. Of a
+        trace or
+        a run the samples after the burn-in are used. For customers in groups give
         ``np.array([sample.dishes for sample in trace.samples])``.
     items : int array of shape (n,), optional
-        Which items; by default all. At most 10,000.
+        Which items; by default all. At most 10,000, else a ParameterError is raised.
 
     Returns
     -------
     float64 array, shape (n, n)
         Symmetric, 1 on the diagonal.
-
-    Raises
-    ------
-    ParameterError
-        If the labels are not valid, or there are too many items.
     """
     chosen = _labels(labels, items)
     n_samples, n = chosen.shape
@@ -325,8 +317,7 @@ def point_partition(
     Parameters
     ----------
     labels : int array of shape (n_samples, n_items), sequence of Sample, Trace, ChainTrace or Run
-        As for `co_clustering`. Time and memory grow with samples times items; a few hundred samples are
-        enough.
+        As for `co_clustering`. Time and memory grow with samples times items.
     loss : "vi" or "binder"
     items : int array of shape (n,), optional
         Which items; by default all.
@@ -342,11 +333,6 @@ def point_partition(
     Returns
     -------
     PointPartition
-
-    Raises
-    ------
-    ParameterError
-        If an argument is out of range.
     """
     choice("loss", loss, ("vi", "binder"), remedy="Leave it out for vi.")
     if max_clusters is not None:

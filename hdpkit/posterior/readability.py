@@ -89,10 +89,7 @@ class Agreement:
 
 
 def agreement(pieces: Pieces, halves: bool, data: Any = None, similar: float | None = None) -> Agreement:
-    """Compare pieces of a run: states of several chains, or of the halves of one.
-
-    ``similar`` is as for `components`: 0 leaves near repeats of a component, which are then counted.
-    """
+    """Compare pieces of a run: states of several chains, or of the halves of one."""
     unseen = []
     found = None
     every = [sample for piece in pieces for sample in piece]
@@ -213,11 +210,7 @@ def _scores(pieces: Pieces, data: Any) -> tuple[float, ...]:
 
 
 def _perplexity(sample: Sample, chosen: slice, seen: Any, left: Any) -> float:
-    """Perplexity of the left-out halves of some documents, given their other halves.
-
-    The topics have learned from these documents. So the expected words of a document are subtracted from the
-    topics first; the rest is the score of a new document (`FixedTopics.score`), as in `TopicModel.score`.
-    """
+    """Perplexity of left-out halves of documents, with topics from which these documents are subtracted."""
     vectors, means = TermVectors([sample]), sample.term_means
     assert means is not None
     rows = vectors.rows(sample)
@@ -260,11 +253,7 @@ def _perplexity(sample: Sample, chosen: slice, seen: Any, left: Any) -> float:
 def pieces_of(
     given: Trace | ChainTrace | Run, after: int | None = None, last: float = math.inf
 ) -> tuple[Pieces, bool]:
-    """States after some sweep up to another, by chain, or by half of a single chain; and whether by half.
-
-    By default they are those of `states_of_run`: after the chains settled, with their newest states. Fewer
-    than two pieces can't be compared.
-    """
+    """States from some sweep to another, by chain or by half of a single chain; and whether by half."""
     trace = given.trace if isinstance(given, Run) else given
     several, standing = isinstance(trace, ChainTrace), far_enough(trace)
     after = settled_after(trace) if after is None else after

@@ -36,9 +36,7 @@ class Boilerplate:
     token_share: float  # of these topics
 
     def hint(self, nouns: Any, texts: bool, language: str | None) -> str:
-        """What was found, and what leaves the terms out of texts (of which function words of a language were
-        kept), or of counts.
-        """
+        """What the words do to the topics, in a sentence."""
         shown = ", ".join(self.terms[:6]) + (", ..." if len(self.terms) > 6 else "")
         many = len(self.terms) > 1
         found = (
@@ -59,12 +57,7 @@ def boilerplate(
     vocabulary: Sequence[str] | None,
     topic_counts: Any = None,
 ) -> Boilerplate | None:
-    """The terms in more than 30 % of the documents, if they lead topics with 40 % of the tokens or more.
-
-    Besides, they must lead five topics, and have 5 % of the tokens. ``document_frequency`` is the number of
-    documents with each term, shape (V,). Terms of a topic are in the order of ``topic_counts``, by default
-    ``dish_counts``.
-    """
+    """What a list of words that most documents have says; None if it is not worth a remark."""
     counts = scipy.sparse.csr_array(dish_counts)
     leading = counts if topic_counts is None else scipy.sparse.csr_array(topic_counts)
     often = np.asarray(document_frequency) / max(n_documents, 1)

@@ -96,11 +96,7 @@ def run_in_rounds(
     judge: Callable[[Trace | ChainTrace], Diagnosis],
     told: Callable[[int, Diagnosis], Any] | None = None,
 ) -> Trace | ChainTrace:
-    """Run rounds after so many sweeps; returns the trace.
-
-    ``step`` runs a round after some sweep with a number of sweeps, and returns the complete trace and the
-    sweep reached; ``judge`` judges a trace; ``told`` is called after each round with its sweep and diagnosis.
-    """
+    """Run rounds until the run ends; ``step`` returns the whole trace and the sweep reached."""
     while True:
         trace, begun = step(begun, until.next_round(begun))
         if trace.interrupted:
@@ -113,10 +109,7 @@ def run_in_rounds(
 
 
 def samples_of_round(number: int, begun: int, sweeps: int) -> Samples | None:
-    """The samples of a round: at least so many of its second half or, if it isn't the first, of all of it.
-
-    Those of the round before it are kept beside them.
-    """
+    """The samples of a round: at least so many of its second half or, if it isn't the first, of all of it."""
     if number < 1:
         return None
     if begun == 0:

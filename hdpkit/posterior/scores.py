@@ -33,11 +33,6 @@ def diversity(topics: Any, *, n_terms: int = 25) -> float:
     -------
     float
         From 0 to 1.
-
-    Raises
-    ------
-    ParameterError
-        If an argument is out of range.
     """
     n_terms = whole_number("n_terms", n_terms, 1, remedy="25 are usual.")
     weights = topic_weights(topics)
@@ -69,11 +64,6 @@ def exclusivity(topics: Any, *, n_terms: int = 10, measure: str = "frex", weight
     -------
     float64 array, shape (K,)
         From 0 to 1.
-
-    Raises
-    ------
-    ParameterError
-        If an argument is out of range.
     """
     n_terms = whole_number("n_terms", n_terms, 1, remedy="10 are usual.")
     choice("measure", measure, ("frex", "share"), remedy="Leave it out.")
@@ -271,8 +261,7 @@ def coherence(
     window : int, optional
         Tokens per window, for all measures except "u_mass"; the defaults are given above.
     vocabulary : sequence of str, optional
-        Word of each term of ``topics``, if they are weights or ids and the reference has words. By default
-        terms are looked up by id.
+        Word of each term of ``topics``, if they are weights or ids and the reference has words.
     as_gensim : bool
         Count windows as gensim (4.4) does: a word counts as absent once one of its occurrences leaves the
         window, even if a later one is still in it, until the word next enters. False counts all windows
@@ -285,8 +274,6 @@ def coherence(
 
     Raises
     ------
-    ParameterError
-        If an argument is out of range.
     DataError
         If the reference has no order of tokens, or the topics don't fit it.
     """

@@ -40,11 +40,7 @@ _APART = 3.0  # standard deviations
 
 
 def settled_after(trace: Trace | ChainTrace) -> int:
-    """The last sweep before all chains had settled, from the end of the burn-in to three quarters.
-
-    A chain has settled when the mean log joint of every later twentieth of its draws is within three standard
-    deviations of that of its last quarter. With fewer than 20 draws in a quarter nothing is judged.
-    """
+    """The last sweep before all chains had settled, from the end of the burn-in to three quarters."""
     after, chains = burn_in(trace), list(far_enough(trace).values())
     n = min((chain.n_draws for chain in chains), default=0)
     size, first = n // _PART, n // 2

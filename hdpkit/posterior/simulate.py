@@ -32,11 +32,7 @@ SEATED = ("seating", "dishes")
 
 
 def simulate_cells(franchise: Franchise, source: ChoiceSource, keep: str | None) -> Any:
-    """See `Franchise.simulate`; here customers are counted by cell. Hyperparameters are those of the state.
-
-    Seatings are drawn by stick breaking: a restaurant's tables are a size-biased sample of its weights, so
-    the first has Binomial(n, v) of n customers, v ~ Beta(1, theta), the next one the same of the rest.
-    """
+    """`simulate` where customers are counted by cell; hyperparameters are those of the state."""
     frozen = franchise.freeze()
     if len(franchise.held.nodes):
         raise StateError(
@@ -171,6 +167,8 @@ def _counted(
 
 def _broken(n: Int64s, theta: Floats, generator: np.random.Generator) -> tuple[Int64s, Int64s]:
     """Tables of Chinese restaurants with these numbers of customers: place of the restaurant, and size."""
+    # A restaurant's tables are a size-biased sample of its weights: the first has Binomial(n, v) customers,
+    # v ~ Beta(1, theta), the next one the same of the rest.
     rest, found = n.copy(), []
     left = np.flatnonzero(rest)
     while len(left):
@@ -203,10 +201,7 @@ def terms_of(topic: Floats, n: int, generator: np.random.Generator) -> Int32s:
 def redraw_cells(
     dishes: Int64s, n: Int64s, topics: Any, generator: np.random.Generator, burst: float | None = None
 ) -> tuple[Int64s, Int64s, Int64s]:
-    """Draw n terms of the topic of each pair of document and dish: number of the pair, term and count.
-
-    With ``burst`` topics differ by document: that of a pair is Dirichlet(burst x topic).
-    """
+    """Draw n terms of the topic of each pair, of Dirichlet(burst x topic) with ``burst``."""
     found: list[tuple[Any, Any, Any]] = []
     for dish, mine in _by_number(dishes):
         topic = np.asarray(topics[dish], dtype=np.float64)
@@ -271,14 +266,20 @@ def simulated(given: F, source: ChoiceSource, keep: str | None) -> F:
             franchise = franchise.copy()
             draw_hyperparameters(franchise, source)
         return simulate_cells(franchise, source, keep)
-    seating: dict[str, Any]
-    prepared, values_of = _DRAWN[franchise.dish_kind.name]
-    seated = prepared(franchise, keep)
-    if keep == "dishes":
-        values, seating = _with_tables(seated, source, True)
+    seated = franchise if keep in SEATED and franchise.dish_kind.name == "latent" else franchise.copy()
+    seating: dict[str, Any] = {}
+    if franchise.dish_kind.name == "latent":
+        if keep not in SEATED:
+            _draw_state(seated, source, keep)
+        values, seating = _with_tables(seated, source, keep == "dishes")
+    elif keep == "seating":
+        seating = {"seating": redraw_atoms(seated, source)}
+        dishes = FrozenSeating.of(seating["seating"]).dishes
+        values = np.where(dishes >= 0, dishes, franchise.data.values)
     else:
-        drawn = None if keep == "seating" else _draw_state(seated, source, keep)
-        values, seating = values_of(seated, drawn, source)
+        # Over a store without customers, which records the dishes that are drawn.
+        seated.store = seated.store_type(seated.topology.n_customers, seated.topology.n_nodes)
+        values = _draw_state(seated, source, keep)
     made: F = maker(franchise, franchise.data.with_values(values))({**seated.freeze(), **seating})
     return made
 
@@ -300,6 +301,12 @@ def _check(franchise: Franchise, keep: str | None) -> None:
             "keep", keep, "None, 'hyperparameters' or 'seating', because dishes are observed",
             "The data are the dishes: there is nothing to draw that would keep them.",
         )  # fmt: skip
+    if franchise.dish_kind.name != "latent" and franchise.measure.remainder > 0.0:
+        raise DeclarationError(
+            f"remainder of {type(franchise.measure).__name__}", franchise.measure.remainder,
+            "0 where data are simulated",
+            "A value that is not an atom has no number: use a measure without a remainder.",
+        )  # fmt: skip
     needs_dishes = keep == "dishes" or (keep == "seating" and not franchise.population.single)
     if needs_dishes and not franchise.population.all_seated():
         raise StateError(
@@ -309,11 +316,7 @@ def _check(franchise: Franchise, keep: str | None) -> None:
 
 
 def simulate_in_place(given: F, source: ChoiceSource, keep: str | None = None) -> F:
-    """Make the draws of `simulate` in less time: if dishes are latent, no new franchise is created.
-
-    The previous state and data of the franchise are lost. If dishes are observed or known, or customers are
-    counted by cell, a new franchise is returned, or an error raised, as by `simulate`.
-    """
+    """Make the draws of `simulate` without a new franchise where dishes are latent; the data are lost."""
     franchise: Franchise = given
     if franchise.dish_kind.name != "latent" or not franchise.population.single:
         return simulated(given, source, keep)
@@ -326,13 +329,9 @@ def simulate_in_place(given: F, source: ChoiceSource, keep: str | None = None) -
 
 
 def _draw_state(franchise: Franchise, source: ChoiceSource, keep: str | None) -> list[int]:
-    """Draw everything except the data, given that the data are observable.
-
-    A state is drawn from the prior and accepted with the probability of observable data given the state,
-    which is a product over its dishes (if the first value of a dish is observable, all are). Given the state,
-    observable values are drawn directly (`BaseMeasure.simulate`). The distribution is that of rejecting
-    complete data sets with unobservable values, without drawing them.
-    """
+    """Draw everything except the data, given that the data are observable."""
+    # A state from the prior is accepted with the probability of observable data given it, a product over its
+    # dishes; observable values are then drawn directly. The law is that of rejecting whole data sets.
     for _ in range(MOST_TRIES):
         if keep is None:
             draw_hyperparameters(franchise, source)
@@ -361,17 +360,6 @@ def _begun(franchise: Franchise, slots: Any) -> list[Any]:
     return list(franchise.bank.statistics(slots, franchise.seating.dishes()))
 
 
-def _seated_latent(franchise: Franchise, keep: str | None) -> Franchise:
-    """Values given the seating are drawn without changes of the state: no copy is needed."""
-    return franchise if keep in SEATED else franchise.copy()
-
-
-def _values_latent(
-    franchise: Franchise, drawn: list[int] | None, source: ChoiceSource
-) -> tuple[Any, dict[str, Any]]:
-    return _with_tables(franchise, source, False)
-
-
 def _with_tables(franchise: Franchise, source: ChoiceSource, kept: bool) -> tuple[Any, dict[str, Any]]:
     """Values, and the frozen bank if values sit at tables of their own; with ``kept`` of the same dishes."""
     if franchise.measure.seats_values:
@@ -379,26 +367,6 @@ def _with_tables(franchise: Franchise, source: ChoiceSource, kept: bool) -> tupl
         own = {} if franchise.measure.conjugate else franchise.bank.freeze()  # concentrations of dishes
         return values, {"bank": {**own, "opens": opens}}
     return (redraw_values if kept else draw_values)(franchise, source), {}
-
-
-def _seated_observed(franchise: Franchise, keep: str | None) -> Franchise:
-    """A franchise without customers, over a store that records the dishes that are drawn."""
-    _refuse_remainder(franchise.measure)
-    seated = franchise.copy()
-    if keep != "seating":
-        topology = seated.topology
-        seated.store = seated.store_type(topology.n_customers, topology.n_nodes)
-    return seated
-
-
-def _values_observed(
-    franchise: Franchise, drawn: list[int] | None, source: ChoiceSource
-) -> tuple[Any, dict[str, Any]]:
-    """The drawn dishes; otherwise new atoms for the root's tables, and the seating with them."""
-    if drawn is not None:
-        return drawn, {}
-    seating = redraw_atoms(franchise, source)
-    return _observed(seating, franchise.data.values), {"seating": seating}
 
 
 def draw_hyperparameters(franchise: Franchise, source: ChoiceSource) -> None:
@@ -457,37 +425,15 @@ def redraw_atoms(franchise: Franchise, source: ChoiceSource) -> dict[str, Any]:
     return {**seating, "table_dish": dish[top]}
 
 
-def _observed(seating: dict[str, Any], current: Any) -> Any:
-    """Value of each customer of a frozen seating of observed dishes; unseated ones keep their values."""
-    dish = FrozenSeating.of(seating).dishes
-    return np.where(dish >= 0, dish, current)
-
-
-def _refuse_remainder(measure: Any) -> None:
-    if measure.remainder > 0.0:
-        raise DeclarationError(
-            f"remainder of {type(measure).__name__}", measure.remainder, "0 where data are simulated",
-            "A value that is not an atom has no number: use a measure without a remainder.",
-        )  # fmt: skip
-
-
 def draw_values(franchise: Franchise, source: ChoiceSource) -> Any:
     """Draw all data given the dishes, dish parameters integrated out (by the chain rule within a dish)."""
-    if franchise.measure.seats_values:
-        return draw_in_restaurants(franchise, source, False)[0]
     dishes = franchise.seating.dishes()
     slots = np.unique(dishes)
     return _by_chain_rule(franchise, dishes, slots, _begun(franchise, slots), 0, source)
 
 
 def redraw_values(franchise: Franchise, source: ChoiceSource, topics: Any = None) -> Any:
-    """Draw all data given the dishes and their data: new values of the same dishes.
-
-    The parameters of each dish are drawn from their posterior. They are integrated out where a measure has no
-    topics to draw: each value is drawn given the data and the values before it. If dishes differ by
-    restaurant, the values are drawn in new restaurants, one for each that there is. ``topics`` are the drawn
-    ones of `topics_of` for all slots that have customers.
-    """
+    """Draw all data given the dishes and their data; ``topics`` are drawn ones of all used slots."""
     if franchise.measure.seats_values:
         return draw_in_restaurants(franchise, source, True, topics)[0]
     dishes = franchise.seating.dishes()
@@ -507,12 +453,7 @@ def redraw_values(franchise: Franchise, source: ChoiceSource, topics: Any = None
 def draw_in_restaurants(
     franchise: Franchise, source: ChoiceSource, kept: bool, topics: Any = None
 ) -> tuple[Int32s, npt.NDArray[np.int8]]:
-    """Draw all terms given the dishes, and which customers open tables, over a `Bursty` measure.
-
-    The topics of dishes are drawn from their posterior given the tables if they are ``kept``, otherwise from
-    their prior; the seating in all restaurants is new. ``topics`` are drawn ones of all slots that have
-    customers.
-    """
+    """Draw all terms given the dishes, and which customers open tables, over a `Bursty` measure."""
     measure = franchise.measure
     dishes = np.asarray(franchise.seating.dishes())[: franchise.topology.n_customers]
     slots = np.unique(dishes)
@@ -553,14 +494,11 @@ def _observable_topic(measure: Any, source: ChoiceSource) -> Any:
     )  # fmt: skip
 
 
+# b: concentration, of all restaurants or of that of each customer; a: discount; keys ascend.
 def seated_in_turn(
     keys: Int64s, b: float | Floats, a: float, generator: np.random.Generator
 ) -> tuple[npt.NDArray[np.bool_], Int64s]:
-    """Seat customers by Chinese restaurant processes: who opens a table, and who opened that of each.
-
-    ``keys`` are the restaurants of the customers, ascending; b is the concentration, of all restaurants or of
-    that of each customer, and a the discount.
-    """
+    """Seat customers of restaurants ``keys``: who opens a table, and who opened that of each."""
     n = len(keys)
     first = np.flatnonzero(np.diff(keys, prepend=-1))
     sizes = np.diff(first, append=n)
@@ -605,7 +543,3 @@ def _by_chain_rule(
         measure.add(statistics[slot], value)
         values.append(value)
     return values
-
-
-# By the kind of dishes: the franchise in which data are drawn; the values and changes of the frozen state.
-_DRAWN = {"latent": (_seated_latent, _values_latent), "observed": (_seated_observed, _values_observed)}

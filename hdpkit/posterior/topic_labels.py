@@ -154,10 +154,7 @@ def _row(where: str, row: dict[str, str], n_terms: int) -> LabelRow:
 
 
 def match_labels(rows: Sequence[LabelRow], ids: Int64s, weights: Floats, n_terms: int) -> MatchedLabels:
-    """Give each labelled row the most similar topic, no topic two labels, none less similar than `SAME`.
-
-    Pairs are chosen as by `match_topics`.
-    """
+    """Give each labelled row the most similar topic, no topic two labels, none less similar than `SAME`."""
     labels = [""] * len(ids)
     given = [row for row in rows if row.label]
     if not given:

@@ -72,26 +72,26 @@ class Verdict:
 class Diagnosis:
     """Verdicts on a run, what would improve them, and the numbers; ``str()`` is all of it in words.
 
+    A single chain is judged by its two halves, which can't show whether another chain would agree, so its
+    verdicts are at most amber.
+
     Attributes
     ----------
     readable : Verdict
-        Can the components be read? Figures: "shared" (share of the data in components that all chains have,
-        or both halves of a single chain), "components" (how many these are), "documents" (correlation of the
-        chains over pairs of groups), "perplexity_lowest" and "perplexity_highest" (of left-out words, over
-        the chains). A single chain is at most amber.
+        Can the components be read? Figures: "shared" (share of the data in components that all chains have),
+        "components" (how many these are), "documents" (correlation of the chains over pairs of groups),
+        "perplexity_lowest" and "perplexity_highest" (of left-out words, over the chains).
     quotable : Verdict
         Can intervals be quoted? Figures: "settled" (share of the data in components on whose shares the
         chains agree, `Components.settled`), "n_settled" and "components"; and of all recorded numbers but K
-        the worst "rhat", "ess" and "drift", by which a run without samples is judged. A single chain is at
-        most amber.
+        the worst "rhat", "ess" and "drift", by which a run without samples is judged.
     number : Verdict
         Can K be quoted? Figures: "rhat", "ess" and "drift" of K, and the "lowest" and the "highest" mean of
         a chain.
     advice : str
         What would help; empty if the first two are green.
     settled : bool
-        Whether the rule of convergence holds. A single chain is judged by its two halves, which can't show
-        whether another chain would agree. False if it could not be judged.
+        Whether the rule of convergence holds. False if it could not be judged.
     sentence : str
         One sentence: whether the run has converged, and what to do if it hasn't.
     reasons : tuple of str
@@ -100,7 +100,7 @@ class Diagnosis:
         Mean, sd, R-hat, effective sample size and drift of "log_joint", "n_dishes", and "share_1" (of the
         data, of the largest dish) to "share_5".
     n_chains, n_draws : int
-        Number of chains, and number of recorded draws of each chain that were used.
+        Number of chains, and of recorded draws of each that were used.
     after, last : int
         Sweeps up to ``after`` were left out; ``last`` is the last sweep that all chains have.
     """

@@ -35,9 +35,7 @@ class CountsReferenceWalk(ReferenceWalk):
     # Predictives depend on counts alone, so customers are added as in any store. If a customer is removed,
     # a table closes with the probability that the customer sat alone.
 
-    def __init__(self, *arguments: Any) -> None:
-        super().__init__(*arguments)
-        self.tables_at_end = False
+    may_wait = False
 
     # ------------------------------------------------------------------ customers who leave
 
@@ -60,8 +58,7 @@ class CountsReferenceWalk(ReferenceWalk):
     def indicators(self, node: int, dish: int, source: ChoiceSource) -> int | None:
         """Draw a customer's indicators: at how many restaurants, from this one up, it represents a table."""
         # u = 1 with probability t / n. None if the customer represents the only table of a dish with
-        # several customers: given the others, any other dish and u = 0 have probability 0, so it isn't
-        # moved.
+        # several customers: given the others, any other dish and u = 0 have probability 0.
         closes = 0
         while node > 0:
             n, t = self.store.customers(node, dish), self.store.tables(node, dish)
@@ -177,21 +174,7 @@ class GraphReferenceWalk(ReferenceWalk):
         tables = sum(self.store.node_tables(a) for a in self.topology.arms(node))
         return float(self.concentration[node] + self.discount[node] * tables)
 
-    def seat(self, customer: int, node: int, dish: int, source: ChoiceSource) -> None:
-        """Seat a customer (a data customer, or ~t for table t) who eats this dish."""
-        opened, arm = [], node  # all draws are made before anything changes, because a draw may fail
-        while node >= 0:
-            arm, opens = self._choose_arm(node, dish, source)
-            if not opens:
-                break
-            opened.append(arm)
-            node = int(self.topology.parent[arm])
-        for r in opened:
-            customer = self.store.open(r, dish, customer)
-        if node >= 0:
-            self.store.join(arm, dish, customer, self.discount[node], source)
-
-    def _choose_arm(self, node: int, dish: int, source: ChoiceSource) -> tuple[int, bool]:
+    def _place(self, node: int, dish: int, source: ChoiceSource) -> tuple[int, bool]:
         """Draw in which arm a customer sits, and whether at a new table."""
         arms, parent = self.topology.arms(node), self.topology.parent
         if len(arms) == 1:
@@ -206,16 +189,7 @@ class GraphReferenceWalk(ReferenceWalk):
         row, place = self.prior_row(node), self.slots.place(dish)
         return float(row[place] if row[place] > 0.0 else row[-1])
 
-    def unseat(self, customer: int, node: int, dish: int, source: ChoiceSource) -> bool:
-        """Remove a customer; True if a latent dish has lost its last one."""
-        closed = True
-        while closed and node >= 0:
-            arm = self._arm_of(customer, node, dish, source)
-            closed, customer = self.store.remove(arm, dish, customer, source)
-            node = int(self.topology.parent[arm])
-        return closed and self.root.loses_dishes()
-
-    def _arm_of(self, customer: int, node: int, dish: int, source: ChoiceSource) -> int:
+    def _place_of(self, customer: int, node: int, dish: int, source: ChoiceSource) -> int:
         """The arm where a customer sits; drawn, if seats aren't known: all customers of a dish are alike."""
         arms, store = self.topology.arms(node), self.store
         if len(arms) == 1:
@@ -229,15 +203,13 @@ class GraphReferenceWalk(ReferenceWalk):
 class GraphCountsReferenceWalk(GraphReferenceWalk):
     """The same over a store of counts, under a restaurant of latent dishes."""
 
-    def __init__(self, *arguments: Any) -> None:
-        super().__init__(*arguments)
-        self.tables_at_end = False
+    may_wait = False
 
     def unseat(self, customer: int, node: int, dish: int, source: ChoiceSource) -> bool:
         """Remove a customer; True if the dish has lost its last one."""
         store: Any = self.store
         while True:
-            arm = self._arm_of(customer, node, dish, source)
+            arm = self._place_of(customer, node, dish, source)
             n, t = store.customers(arm, dish), store.tables(arm, dish)
             closes = t == n or (t > 1 and source.bernoulli(one_alone(n, t, self.discount[node])))
             closed, _ = store.remove(arm, dish, customer, source)  # draws nothing

@@ -145,8 +145,7 @@ class _Dependent:
     def without(self, i: int, own: int) -> Floats:
         """Log likelihood of a customer's value under each label, given the others."""
         self._bank.remove(own, [i])
-        found: Floats = self._bank.log_likelihoods(i, self._slots)
-        return found
+        return self._bank.log_likelihoods(i, self._slots)
 
     def add(self, i: int, own: int, chosen: int) -> None:
         """Count a customer at its new dish."""

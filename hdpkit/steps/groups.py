@@ -10,7 +10,7 @@ import numpy.typing as npt
 import hdpkit.steps._sweeps as compiled
 from hdpkit.arrays import Int32s
 from hdpkit.measures._slots import DishSlots
-from hdpkit.measures.bank import SeatsValues, StatisticsBank
+from hdpkit.measures.bank import StatisticsBank
 from hdpkit.numerics import add_up, exp
 from hdpkit.random import ChoiceSource
 from hdpkit.steps.step import BANKS_WITHOUT_TABLES, COMPILED_STORES, of_package, step
@@ -70,7 +70,7 @@ def _propose(
     current = np.searchsorted(others, before).astype(np.int32)
     current[np.isin(before, own)] = len(others)
 
-    data = _SeatedData(bank, group) if isinstance(bank, SeatsValues) else _Data(bank, group)
+    data = _SeatedData(bank, group) if hasattr(bank, "take_out") else _Data(bank, group)
     data.take_out(before)
     scale = walk.concentration[node] + walk.discount[node] + walk.store.node_customers(node)
     prior = scale * bare.prior_row(node)

@@ -48,8 +48,6 @@ class Journal:
         self.log_ratio += log_ratio
         self._inverses.append(inverse)
 
-    # ------------------------------------------------------------------ dishes
-
     def open_dish(self, source: Any) -> int:
         """Open a dish without customers."""
         self.slots.source = source
@@ -86,8 +84,6 @@ class Journal:
         elif slot not in self._copied:
             self._copied.add(slot)
             self._inverses.append(partial(self.bank.put, slot, self.bank.copy_of(slot)))
-
-    # ------------------------------------------------------------------ seats
 
     def unseat(self, customer: int, node: int, dish: int) -> bool:
         """Remove a customer and tables that become empty; True if a latent dish has no table left."""

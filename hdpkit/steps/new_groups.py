@@ -35,8 +35,6 @@ class NewGroups:
         self.theta, self.d = concentration, discount
         self.b, self.a = repeat_concentration, repeat_discount
 
-    # ------------------------------------------------------------------ the current group
-
     def begin(self, group: int) -> None:
         """Make this group the current one, with all customers unseated."""
         self.first, end = int(self.begins[group]), int(self.begins[group + 1])
@@ -135,8 +133,6 @@ class NewGroups:
         self.dish[self._next] = dish
         self.join(i, self._next)
         self._next += 1
-
-    # ------------------------------------------------------------------ as in the twin
 
     def seat(
         self,
@@ -239,8 +235,7 @@ class NewGroups:
     def left_to_right(self, group: int, particles: int, source: ChoiceSource) -> Floats:
         """Log weights of particles whose mean weight estimates a group's evidence without bias."""
         # Before each customer all earlier ones are reseated; a particle's weight is the product of the
-        # predictive probabilities in order (Wallach et al. 2009; Buntine 2009), up to the factors of
-        # `density`.
+        # predictive probabilities in order (Wallach et al. 2009; Buntine 2009), up to `density`.
         self.begin(group)
         logs = np.zeros(particles)
         for particle in range(particles):

@@ -13,7 +13,7 @@ from hdpkit.arrays import Floats, Int32s
 from hdpkit.steps._walk import WeightTable
 
 
-class ReferenceRoot:
+class LatentRoot:
     """A root restaurant of latent dishes: each of its tables is a new dish."""
 
     def opens_again(self) -> bool:
@@ -37,10 +37,7 @@ class ReferenceRoot:
         return path
 
 
-LatentRoot = ReferenceRoot
-
-
-class AtomRoot(ReferenceRoot):
+class AtomRoot(LatentRoot):
     """A root restaurant of observed dishes, whose tables draw from H."""
 
     # `base` is H of each atom and, last, of all others.
@@ -65,7 +62,7 @@ class AtomRoot(ReferenceRoot):
         return float(self.base[dish])
 
 
-class WeightedRoot(ReferenceRoot):
+class WeightedRoot(LatentRoot):
     """Weights that are part of the state, for the root's predictive (Teh et al. 2006, section 5.2)."""
 
     def __init__(self, table: WeightTable) -> None:
@@ -73,15 +70,14 @@ class WeightedRoot(ReferenceRoot):
 
     def row(self, live: Int32s) -> Floats:
         """The weights of the dishes and the remainder."""
-        weights: Floats = self.table.many(live)
-        return weights
+        return self.table.many(live)
 
     def restaurants(self, path: Sequence[int]) -> Sequence[int]:
         """All but the root."""
         return path[:-1]
 
 
-class FixedRoot(ReferenceRoot):
+class FixedRoot(LatentRoot):
     """K dishes of weight 1/K each; dishes without customers are one outcome, a new dish."""
 
     def __init__(self, n_dishes: int) -> None:

@@ -138,12 +138,12 @@ def sequence_sweep(walk: ReferenceWalk, bank: Any, plan: SequencePlan, source: C
     return len(parameters)
 
 
-def labels_of(walk: Any) -> tuple[Int32s, Int32s]:
-    """Occupied slots, and the place among them of each customer's dish."""
+def labels_of(walk: Any, dishes: Any = None) -> tuple[Int32s, Int32s]:
+    """Occupied slots, and the place among them of each customer's dish, by default the present one."""
     live = walk.slots.occupied_slots()
     place = np.full(int(live[-1]) + 1, -1, dtype=np.int32)
     place[live] = np.arange(len(live), dtype=np.int32)
-    return live, place[np.asarray(walk.store.dishes())]
+    return live, place[np.asarray(walk.store.dishes() if dishes is None else dishes)]
 
 
 def _grow(rows: Rows, parameters: list[Any], plan: SequencePlan, source: ChoiceSource, all_of: bool) -> None:
@@ -284,8 +284,7 @@ def write_states(
     source: ChoiceSource,
 ) -> Int32s:
     """Seat all customers with these states, and draw tables and overrides given them and the weights."""
-    # `psi` are weights of states, `alpha` concentrations of rows and of the start row, `transitions` their
-    # numbers (`transition_counts`).
+    # `psi`: weights of states; `alpha`: concentrations of rows and of the start row; `transitions`: counts.
     t, n, counts = walk.topology, len(slot_of), transitions
     used = counts.any(axis=0)
     # Tables given the transitions and the weights, and those of them that kappa made.
@@ -328,11 +327,8 @@ def enter_given(walk: Any, bank: Any, dishes: Int32s, first: int, last: int, sou
     if not whole or len(walk.root.restaurants([0])) > 0:
         sweeps.enter_given(walk, bank, dishes, first, last, source)
         return
-    live = walk.slots.occupied_slots()
-    place = np.full(int(live[-1]) + 1, -1, dtype=np.int32)
-    place[live] = np.arange(len(live), dtype=np.int32)
+    live, states = labels_of(walk, dishes[:n])
     above = np.asarray(walk.root.row(live))
-    states = place[dishes[:n]]
     counts = compiled.transition_counts(states, t.begins, len(live))
     write_states(walk, states, live, above, concentrations(walk), counts, source)
     for slot in live.tolist():
@@ -359,8 +355,7 @@ class StateSequences:
         self.pi = np.asarray(pi)
 
     def _row(self, i: int, begin: int) -> Floats:
-        row: Floats = self.pi[-1 if i == begin else self.states[i - 1]]
-        return row
+        return self.pi[-1 if i == begin else self.states[i - 1]]
 
     def draw_slices(self) -> float:
         """Draw a slice for every transition; returns the smallest."""

@@ -113,8 +113,7 @@ class Scans:
 
     def on(self, number: int, side: int, sides: Sides) -> Int32s:
         """Observations on one side of a divided state."""
-        found: Int32s = self.members[(self.which == number) & (sides == side)].astype(np.int32)
-        return found
+        return self.members[(self.which == number) & (sides == side)].astype(np.int32)
 
     def counted(self, slots: list[tuple[int, int]], sides: Sides) -> None:
         """Take these sides; the slots then have the statistics of the observations on each of them."""

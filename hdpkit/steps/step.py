@@ -160,12 +160,10 @@ class Step:
         return f"<step {self.name}>"
 
     def kernel(self, name: str, run: Callable[..., Any], **serves: Any) -> Kernel:
-        """Attach code that runs the step, for franchises that haven't chosen yet.
+        """Attach code that runs the step, for franchises that haven't chosen yet; returns the `Kernel`.
 
         Kernels are tried in the order "fused", "generic", "reference", and among kernels of one name those
-        with more conditions on stores, banks, depths, roots and detail first, then the last attached. Returns
-        the `Kernel`: ``step.kernels.remove(kernel)`` takes it away again. Raises a ParameterError if the name
-        is unknown, ``run`` is no function, or a condition is no set or range.
+        with more conditions first, then the last attached.
 
         Parameters
         ----------
@@ -173,19 +171,11 @@ class Step:
             "reference" for code in Python. Its walk is that of `Franchise.walk` for this name.
         run : callable
             ``run(walk, *arguments, source)``, with the arguments of the step.
-        stores, banks : set of types, optional
-            Exactly these, no subclasses; by default any.
-        depths : range, optional
-            Numbers of levels; by default any.
-        roots : frozenset of str, optional
-            Distributions from which the root's children draw, "restaurant", "weights" and "fixed"; by default
-            any.
-        within : callable, optional
-            ``within(bank, numbers)``: whether its arithmetic is accurate at the current hyperparameters.
-        detail : Detail, optional
-            Detail of the store; by default any.
-        trees : frozenset of str
-            Kinds of trees: "fixed" (the default), "graph", "by state" and "chain".
+        **serves
+            Conditions, any by default: ``stores`` and ``banks``, sets of types (no subclasses), ``depths``, a
+            range of numbers of levels, ``roots`` ("restaurant", "weights", "fixed"), ``detail`` of the store;
+            ``trees`` ("fixed" by default, "graph", "by state", "chain"); ``within(bank, numbers)``, whether
+            its arithmetic is accurate at the current hyperparameters.
         """
         choice("name", name, SPEEDS, remedy='"reference" for one written in Python.')
         function("run", run, remedy="Give the function that runs the step.")
@@ -208,12 +198,9 @@ class Step:
         self.kernel("generic", adapted, **{**serves, "banks": PYTHON_BANKS})
 
     def serving(self, forced: str, store: type, bank: Any, depth: int, root: str, tree: str) -> list[Kernel]:
-        """Kernels in the order in which they are tried, or a KernelError.
-
-        If "fused" is forced, the next fastest code is used for steps without a fused kernel, and if the
-        current hyperparameters are outside the range of its arithmetic. Kernels depend on the type of the
-        bank only.
-        """
+        """Kernels in the order in which they are tried, or a KernelError."""
+        # If "fused" is forced, the next fastest code is used for steps without a fused kernel, and where the
+        # hyperparameters are outside the range of its arithmetic.
         where = store, bank, depth, root, tree
         if forced != "fused" or forced in available_kernels(*where):
             named = SPEEDS if forced in ("auto", "fused") else (forced,)

@@ -30,8 +30,7 @@ def draw_tables_given(
     """Draw the tables of these restaurants given their customers and the root's weights of the dishes."""
     # Of n customers with a dish the ith opens a table with probability a / (a + i - 1), where a = theta
     # P_parent(dish); the first always does (Teh et al. 2006, section 5.3). A restaurant that favours a dish
-    # adds b to a of this dish; each of its tables is then an override with probability b / a (Fox et al.
-    # 2008).
+    # adds b to a of this dish; each of its tables is an override with probability b / a (Fox et al. 2008).
     store: Any = walk.store
     for node in sorted(set(nodes) - {0}):
         own, extra = walk.topology.favoured(node)

@@ -228,23 +228,6 @@ def move_units(
     units.renew(store)
 
 
-def move_seated_units(
-    walk: ReferenceWalk,
-    bank: Any,
-    units: Units,
-    which: Sequence[int],
-    dish: int,
-    source: ChoiceSource,
-) -> None:
-    """The same if values sit at tables of their own: at those of the proposal (see `SeatsValues`)."""
-    bank.settle(lambda: move_units(walk, bank, units, which, dish, source))
-
-
-def _move_seated_units(walk: Any, bank: Any, units: Any, which: Any, dish: int, source: ChoiceSource) -> None:
-    """The same over compiled code."""
-    bank.settle(lambda: compiled.move_units(walk, bank, units, which, dish, source))
-
-
 _RESTAURANT, _PLAIN = frozenset({"restaurant"}), frozenset({DirichletMultinomialBank, BurstyBank})
 for _step in (index_units, unit_dishes, resample_dish):
     _step.kernel(
@@ -266,9 +249,13 @@ for _step in (index_units, unit_dishes):  # for the banks of the steps over thes
 resample_dish.compiled(compiled.resample_dish, stores=COMPILED_STORES, trees=FIXED)
 for _step in (scan_units, add_units, log_units, move_units):
     _step.compiled(getattr(compiled, _step.name), stores=COMPILED_STORES)
+# Values that sit at tables of their own sit at those of the proposal (`BurstyReferenceBank`).
 move_units.kernel(
-    "generic", _move_seated_units,
+    "generic", lambda walk, bank, *given: bank.settle(lambda: compiled.move_units(walk, bank, *given)),
     stores=COMPILED_STORES, banks=frozenset({BurstyBank}), depths=TWO_OR_MORE,
 )  # fmt: skip
-move_units.kernel("reference", move_seated_units, banks=frozenset({BurstyBank, BurstyReferenceBank}))
+move_units.kernel(
+    "reference", lambda walk, bank, *given: bank.settle(lambda: move_units(walk, bank, *given)),
+    banks=frozenset({BurstyBank, BurstyReferenceBank}),
+)  # fmt: skip
 of_package(index_units, unit_dishes, resample_dish, scan_units, add_units, log_units, move_units)

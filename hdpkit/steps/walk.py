@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any, Protocol
 
-from hdpkit.arrays import Floats, Int32s
+from hdpkit.arrays import Floats
 from hdpkit.errors import StateError
 from hdpkit.measures._slots import DishSlots
 from hdpkit.random import ChoiceSource
-from hdpkit.steps.root import ReferenceRoot
+from hdpkit.steps.root import LatentRoot
 from hdpkit.stores import Detail, SeatingStore, detail_of
 
 NEW = -2
@@ -23,37 +22,6 @@ class Eaten(Protocol):
         """Slot of a customer's dish, -1 while the customer is not seated, `NEW` for a dish that is tried."""
 
 
-class Tree(Protocol):
-    """Restaurants by number: 0 is the root, and parents come first."""
-
-    @property
-    def parent(self) -> Int32s:
-        """Parent of each restaurant, -1 for the root: shape (n_nodes,)."""
-
-    @property
-    def home(self) -> Any:
-        """Restaurant of each data customer, if it doesn't depend on the state: shape (n_customers,)."""
-
-    @property
-    def n_nodes(self) -> Any:
-        """Number of restaurants."""
-
-    def home_of(self, customer: int, eaten: Any) -> int:
-        """Restaurant of a data customer, given the dishes of others (`Eaten`)."""
-
-    def followers(self, customer: int) -> Sequence[int]:
-        """Customers whose home depends on the dish of this one."""
-
-    def favoured(self, node: int) -> tuple[int, float]:
-        """The dish that a restaurant favours (-1: none), and what is added to its count and concentration."""
-
-    def take(self, dish: int, n: int) -> None:
-        """Record how many tables of a dish came from what its restaurant adds: override tables."""
-
-    def path(self, node: int) -> list[int]:
-        """A restaurant and those above it, up to the root."""
-
-
 class ReferenceWalk:
     """Seats customers of a franchise over any store."""
 
@@ -61,23 +29,24 @@ class ReferenceWalk:
     # restaurant franchise, Teh et al. 2006, section 5.1; discounts as in Teh 2006). `root` is what the
     # root's children draw from.
 
+    may_wait = True  # whether tables over counts of customers are drawn at the end of a step
+
     def __init__(
         self,
         store: SeatingStore,
         slots: DishSlots,
-        topology: Tree,
+        topology: Any,  # the tree: `hdpkit.franchise.topology.Restaurants`
         concentration: Floats,
         discount: Floats,
-        root: ReferenceRoot | None = None,
+        root: LatentRoot | None = None,
     ) -> None:
         self.store = store
         self.slots = slots
         self.topology = topology
         self.concentration = concentration
         self.discount = discount
-        self.root = ReferenceRoot() if root is None else root
-        # Tables are drawn at the end of a step, given counts of customers.
-        self.tables_at_end = detail_of(store) is Detail.COUNTS
+        self.root = LatentRoot() if root is None else root
+        self.tables_at_end = self.may_wait and detail_of(store) is Detail.COUNTS
 
     def dish(self, customer: int) -> int:
         """Dish of a data customer; raises a StateError if the customer is not seated."""
@@ -120,14 +89,25 @@ class ReferenceWalk:
         """Seat a customer (a data customer, or ~t for table t) who eats this dish."""
         # At each restaurant: join a table of size s with weight s - d, or open one with weight (theta + d
         # T) P_parent(dish); a new table is a customer of the parent.
-        opened = []  # all draws are made before anything changes, because a draw may fail
-        while node >= 0 and self._opens(node, int(self.topology.parent[node]), dish, source):
-            opened.append(node)
-            node = int(self.topology.parent[node])
+        opened, at = [], node  # all draws are made before anything changes, because a draw may fail
+        while node >= 0:
+            at, opens = self._place(node, dish, source)
+            if not opens:
+                break
+            opened.append(at)
+            node = int(self.topology.parent[at])
         for r in opened:
             customer = self.store.open(r, dish, customer)
         if node >= 0:
-            self.store.join(node, dish, customer, self.discount[node], source)
+            self.store.join(at, dish, customer, self.discount[node], source)
+
+    def _place(self, node: int, dish: int, source: ChoiceSource) -> tuple[int, bool]:
+        """Node of the store where a customer of a restaurant sits, and whether at a new table."""
+        return node, self._opens(node, int(self.topology.parent[node]), dish, source)
+
+    def _place_of(self, customer: int, node: int, dish: int, source: ChoiceSource) -> int:
+        """Node of the store where a customer of a restaurant sits."""
+        return node
 
     def _opens(self, node: int, parent: int, dish: int, source: ChoiceSource) -> bool:
         tables = self.store.tables(node, dish)
@@ -147,6 +127,7 @@ class ReferenceWalk:
         """Remove a customer; True if a latent dish has lost its last one."""
         closed = True
         while closed and node >= 0:
-            closed, customer = self.store.remove(node, dish, customer, source)
-            node = int(self.topology.parent[node])
+            at = self._place_of(customer, node, dish, source)
+            closed, customer = self.store.remove(at, dish, customer, source)
+            node = int(self.topology.parent[at])
         return closed and self.root.loses_dishes()

@@ -114,8 +114,6 @@ class ExplicitReference(CountedStore):
         self._serving.setdefault((record.node, dish), []).append(table)
         self._count(record.node, dish, customers=record.size, tables=1)
 
-    # ------------------------------------------------------------------ taking changes back: `TakesBack`
-
     def table_dish(self, table: int) -> int:
         """Dish of a table, -1 if no table has this number."""
         return self._tables[table].dish if table in self._tables else -1
@@ -147,8 +145,6 @@ class ExplicitReference(CountedStore):
         tables = self._serving[record.node, record.dish]
         tables.remove(table)
         tables.insert(tables.index(before) + 1 if before >= 0 else 0, table)
-
-    # ------------------------------------------------------------------ frozen states
 
     def relabel_dishes(self, mapping: Int32s) -> None:
         super().relabel_dishes(mapping)

@@ -81,8 +81,7 @@ class FrozenSeating:
     @property
     def dishes(self) -> Int32s:
         """Dish of each data customer, -1 for those who are not seated."""
-        dishes: Int32s = getattr(self, self.names()[0])
-        return dishes
+        return getattr(self, self.names()[0])
 
     def with_customers(self, more: int, known: int = 0) -> Self:
         """Return the same seating with ``more`` unseated data customers added at the end."""

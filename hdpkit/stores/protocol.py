@@ -71,10 +71,8 @@ class SeatingStore(Protocol):
 
         Parameters
         ----------
-        node : int
-            Number of the restaurant.
-        dish : int
-            Slot of the dish.
+        node, dish : int
+            Number of the restaurant, slot of the dish.
         customer : int
             A data customer, or ~t for table t of a child.
         discount : float
@@ -88,10 +86,8 @@ class SeatingStore(Protocol):
 
         Parameters
         ----------
-        node : int
-            Number of the restaurant.
-        dish : int
-            Slot of the dish.
+        node, dish : int
+            Number of the restaurant, slot of the dish.
         customer : int
             A data customer, or ~t for table t of a child.
         """
@@ -105,10 +101,8 @@ class SeatingStore(Protocol):
 
         Parameters
         ----------
-        node : int
-            Number of the restaurant.
-        dish : int
-            Slot of the dish.
+        node, dish : int
+            Number of the restaurant, slot of the dish.
         customer : int
             A data customer, or ~t for table t of a child.
         source : ChoiceSource
@@ -129,10 +123,8 @@ class SeatingStore(Protocol):
 
         Parameters
         ----------
-        node : int
-            Number of the restaurant.
-        dish : int
-            Slot of the dish.
+        node, dish : int
+            Number of the restaurant, slot of the dish.
         """
 
     def tables(self, node: int, dish: int) -> int:
@@ -140,10 +132,8 @@ class SeatingStore(Protocol):
 
         Parameters
         ----------
-        node : int
-            Number of the restaurant.
-        dish : int
-            Slot of the dish.
+        node, dish : int
+            Number of the restaurant, slot of the dish.
         """
 
     def node_customers(self, node: int) -> int:
@@ -162,10 +152,8 @@ class SeatingStore(Protocol):
 
         Parameters
         ----------
-        node : int
-            Number of the restaurant.
-        dish : int
-            Slot of the dish.
+        node, dish : int
+            Number of the restaurant, slot of the dish.
         """
 
     def relabel_dishes(self, mapping: Int32s) -> None:
@@ -191,8 +179,7 @@ class SeatingStore(Protocol):
 class TallyStore(SeatingStore, Protocol):
     """The additional method of a store of counts, whose `join` and `remove` draw nothing."""
 
-    # `remove` also removes a table if there would be more tables than customers. `table_sizes` raises a
-    # StateError.
+    # `remove` also removes a table if there would be more tables than customers. `table_sizes` is an error.
 
     def set_tables(self, node: int, dish: int, tables: int, parent: int) -> None:
         """Set the number of tables of a dish; the parent's number of customers changes as much."""
@@ -218,8 +205,7 @@ class TableStore(SeatingStore, Protocol):
 class TakesBack(Protocol, metaclass=ByClass):
     """A store of seats that seats customers at given tables, and whose changes can be taken back exactly."""
 
-    # The tables of a restaurant and dish are in a list. Its order is part of a frozen state, and may be
-    # any.
+    # The tables of a restaurant and dish are in a list. Its order, part of a frozen state, may be any.
 
     def table_dish(self, table: int) -> int:
         """Dish of a table, -1 if no table has this number."""

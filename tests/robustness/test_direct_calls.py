@@ -9,7 +9,6 @@ from bad_values import corpus, tiny
 import hdpkit as hk
 from hdpkit import shards, summaries
 from hdpkit.errors import DataError, HdpkitError, MissingMethodError, ParameterError
-from hdpkit.franchise.state_homes import HomeState
 from hdpkit.random import RandomStream, Streams
 from hdpkit.stores import CountsReference, ExplicitReference, HistogramReference
 
@@ -59,7 +58,7 @@ def test_words_of_streams(bad):
         _ = stream.bit_generator.state
 
 
-def test_snapshots_and_homes():
+def test_snapshots():
     snapshot = tiny().snapshot()
     for place in range(3):
         for bad in (None, "a", [[0]], [2**40], [object()]):
@@ -76,8 +75,6 @@ def test_snapshots_and_homes():
     for bad in (-1, 10**6, 2**40, None, 0.5):
         with pytest.raises(ParameterError, match="node"):
             snapshot.row(bad)
-    with pytest.raises(ParameterError, match="eaten"):
-        HomeState(None, None, 0, 0)
 
 
 @pytest.mark.parametrize("read", [hk.Corpus.from_ldac, hk.Corpus.from_uci])

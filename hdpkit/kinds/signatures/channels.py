@@ -98,15 +98,12 @@ class Channels:
     def order_of(self, names: Sequence[str]) -> Int64s:
         """Indices that bring names of all these channels into the order of `names`: shape (n_channels,).
 
+        Raises a ParameterError if these aren't all channels, each once.
+
         Parameters
         ----------
         names : sequence of str
             Names or alternative names, each channel once.
-
-        Raises
-        ------
-        ParameterError
-            If these aren't all channels, each once.
         """
         given = items("names", names, "names of all channels", remedy="For instance corpus.vocabulary.")
         places = [self.find(name) for name in given]
@@ -322,21 +319,14 @@ def plain_channels(names: Sequence[str]) -> Channels:
 def channels_of(names: Any, *, known: Iterable[str] = tuple(CHANNELS)) -> Channels | None:
     """Return the classification with exactly these channels, in any order; None if there is none.
 
+    Raises a ParameterError if ``names`` are not strings, or a classification isn't known.
+
     Parameters
     ----------
     names : sequence of str
         Names or alternative names of channels.
     known : iterable of str
         Names of the classifications to try.
-
-    Returns
-    -------
-    Channels or None
-
-    Raises
-    ------
-    ParameterError
-        If ``names`` are not strings, or a classification isn't known.
     """
     given = items("names", names, "a sequence of names", remedy="For instance corpus.vocabulary.")
     for name in given:

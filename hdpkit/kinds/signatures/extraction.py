@@ -72,8 +72,9 @@ def reconstructed(found: Components) -> Floats:
 def name_signatures(signatures: Components, known: KnownSignatures, *, least: float = 0.9) -> Components:
     """The same signatures with the names of the known ones that they match.
 
-    A known name goes to the signature most similar to it, if that is its best match and their cosine is
-    at least ``least``. The other signatures keep their names.
+    A known name goes to the signature most similar to it, if that is its best match and their cosine is at
+    least ``least``. The other signatures keep their names. Raises a DataError if the channels of the known
+    signatures differ; a ParameterError if ``least`` isn't from 0 to 1.
 
     Parameters
     ----------
@@ -82,17 +83,6 @@ def name_signatures(signatures: Components, known: KnownSignatures, *, least: fl
     known : KnownSignatures
     least : float
         From 0 to 1.
-
-    Returns
-    -------
-    Components
-
-    Raises
-    ------
-    DataError
-        If the channels of the known signatures differ.
-    ParameterError
-        If ``least`` isn't from 0 to 1.
     """
     instance("known", known, KnownSignatures, "KnownSignatures", remedy="read_signatures(path).")
     if not 0.0 <= real_number("least", least) <= 1.0:
@@ -219,10 +209,11 @@ def extract_signatures(
 ) -> Components:
     """Find the signatures that posterior samples and chains agree on, with exposures and intervals.
 
-    This is `hdpkit.summaries.components` in the terms of the field: dishes of a state whose cosine
-    is at least ``similarity`` are merged into one component, components are matched over samples and chains
-    by the same measure, and those that occur in enough samples of enough chains are kept. The rest is
-    component "0".
+    This is `hdpkit.summaries.components` in the terms of the field: dishes of a state whose cosine is at
+    least ``similarity`` are merged into one component, components are matched over samples and chains by the
+    same measure, and those that occur in enough samples of enough chains are kept. The rest is component "0".
+    Raises a ParameterError if an argument is out of range; a DataError if there are no samples, or they are
+    of other data.
 
     Parameters
     ----------
@@ -254,13 +245,6 @@ def extract_signatures(
         Their names are ``titles`` (SBS96A, SBS96B and so on, in descending order of their mutations), their
         shares of channels ``rows``, and the mutations of each sample by signature and, last, by component "0"
         ``exposures``, all of them with intervals (``rows_lower``, ``exposures_upper``).
-
-    Raises
-    ------
-    ParameterError
-        If an argument is out of range.
-    DataError
-        If there are no samples, or they are of other data.
     """
     if not 0.0 < real_number("similarity", similarity) < 1.0:
         raise ParameterError("similarity", similarity, "above 0 and below 1", "0.9 is usual.")
@@ -337,10 +321,10 @@ def write_signatures(
 
     ``signatures.tsv`` (a row per channel, in SigProfiler's order, and a column per signature) and
     ``exposures.tsv`` (a row per sample and a column per signature, rounded to integers) have the layout of
-    SigProfiler's files: SigProfilerAssignment accepts the first as ``signatures`` or
-    ``signature_database``, and SigProfilerPlotting draws it. Neither contains component "0". The other tables
-    contain intervals: ``overview.csv``, ``channels.csv``, ``exposure_intervals.csv`` (which says what the
-    intervals cover), ``samples.csv``.
+    SigProfiler's files: SigProfilerAssignment accepts the first as ``signatures`` or ``signature_database``,
+    and SigProfilerPlotting draws it. Neither contains component "0". The other tables contain intervals:
+    ``overview.csv``, ``channels.csv``, ``exposure_intervals.csv`` (which says what the intervals cover),
+    ``samples.csv``. Raises a ParameterError if the folder isn't empty; a StorageError if it can't be written.
 
     Parameters
     ----------
@@ -352,17 +336,6 @@ def write_signatures(
         For matches and decompositions in ``overview.csv``.
     raw : bool
         Write names as they are, even if a spreadsheet would evaluate them.
-
-    Returns
-    -------
-    list of Path
-
-    Raises
-    ------
-    ParameterError
-        If the folder isn't empty.
-    StorageError
-        If it can't be written.
     """
     tables = signature_tables(signatures, known)
     path = Path(folder)

@@ -108,14 +108,11 @@ class KnownSignatures:
     def chosen(self, names: Sequence[str]) -> KnownSignatures:
         """Select known signatures by name.
 
+        Raises a ParameterError if a name isn't among them.
+
         Parameters
         ----------
         names : sequence of str
-
-        Raises
-        ------
-        ParameterError
-            If a name isn't among them.
         """
         places = {name: place for place, name in enumerate(self.names)}
         given = items("names", names, "names of known signatures", remedy="Give a list of names.")
@@ -125,15 +122,12 @@ class KnownSignatures:
     def match(self, components: Any) -> Matches:
         """Find the known signature with the largest cosine similarity to each component.
 
+        Raises a DataError if the channels or the shape don't match.
+
         Parameters
         ----------
         components : Components, or array of shape (T, n_channels)
             An array has the channels in the order of `vocabulary`.
-
-        Raises
-        ------
-        DataError
-            If the channels or the shape don't match.
         """
         given = self._components(components)
         cosines = unit_rows(given) @ unit_rows(self.matrix).T
@@ -143,19 +137,15 @@ class KnownSignatures:
     def decompose(self, components: Any, *, least: float = 0.05) -> Decomposition:
         """Write each component as a sum of known signatures, by non-negative least squares (Lawson & Hanson).
 
+        Raises a DataError if the channels or the shape don't match; a ParameterError if ``least`` isn't from
+        0 to below 1.
+
         Parameters
         ----------
         components : Components, or array of shape (T, n_channels)
         least : float
             Known signatures with a smaller share are removed, the smallest first, and the others are
             refitted.
-
-        Raises
-        ------
-        DataError
-            If the channels or the shape don't match.
-        ParameterError
-            If ``least`` isn't from 0 to below 1.
         """
         given = self._components(components)
         if not 0.0 <= real_number("least", least) < 1.0:
@@ -202,6 +192,9 @@ def read_signatures(
 ) -> KnownSignatures:
     """Read reference signatures, such as COSMIC's downloads: a row per channel, a column per signature.
 
+    Raises a DataError with line and cell: if channels are wrong, duplicated or missing, a share is negative
+    or not a number, or those of a signature don't sum to one.
+
     Parameters
     ----------
     path : path
@@ -218,12 +211,6 @@ def read_signatures(
     -------
     KnownSignatures
         Rows are rescaled to sum to one, since values in files are rounded.
-
-    Raises
-    ------
-    DataError
-        With line and cell: if channels are wrong, duplicated or missing, a share is negative or not a number,
-        or those of a signature don't sum to one.
     """
     wanted = given_channels(channels)
     table = read_table(path, Layout(delimiter=delimiter))

@@ -61,6 +61,10 @@ def plot_spectra(
 ) -> Any:
     """Draw signatures, or spectra of samples, as bars by channel in the conventional order and colours.
 
+    Returns an ``altair.VConcatChart``. Raises a ParameterError if the argument isn't spectra, or channels
+    have no classification; a DataError if the width doesn't match the channels; a MissingExtraError without
+    Altair.
+
     Parameters
     ----------
     spectra : Components, KnownSignatures or array of shape (n, n_channels)
@@ -72,19 +76,6 @@ def plot_spectra(
         Titles of the panels.
     most : int
         The largest number of spectra drawn; the first ones are used.
-
-    Returns
-    -------
-    altair.VConcatChart
-
-    Raises
-    ------
-    ParameterError
-        If the argument isn't spectra, or channels have no classification.
-    DataError
-        If the width doesn't match the channels.
-    MissingExtraError
-        Without Altair.
     """
     whole_number("most", most, 1, remedy="12 fit on a page.")
     values, ends, own = _values(spectra)
@@ -227,6 +218,9 @@ def plot_exposures(
 ) -> Any:
     """Draw exposures as stacked bars, with the samples of each level next to each other.
 
+    Returns an ``altair.Chart``. Raises a ParameterError if an argument is not valid; a MissingExtraError
+    without Altair.
+
     Parameters
     ----------
     signatures : Components
@@ -237,17 +231,6 @@ def plot_exposures(
         level, showing the mean of its samples' shares.
     most : int
         The largest number of samples drawn; each level is represented in proportion to its samples.
-
-    Returns
-    -------
-    altair.Chart
-
-    Raises
-    ------
-    ParameterError
-        If an argument is not valid.
-    MissingExtraError
-        Without Altair.
     """
     signatures_of(signatures)
     choice("by", by, ("sample", "level"), remedy="Leave it out for samples.")
@@ -352,7 +335,8 @@ def plot_activity(
     """Draw the shares of a signature in the samples of each level as boxes.
 
     Boxes reach from the first to the third quartile with the median; lines reach from 5 % to 95 % of the
-    samples.
+    samples. Returns an ``altair.Chart``. Raises a ParameterError if an argument is not valid; a
+    MissingExtraError without Altair.
 
     Parameters
     ----------
@@ -363,17 +347,6 @@ def plot_activity(
         Label of the samples; by default the first label of the corpus.
     most : int
         The largest number of values of the level that are drawn; those with most samples.
-
-    Returns
-    -------
-    altair.Chart
-
-    Raises
-    ------
-    ParameterError
-        If an argument is not valid.
-    MissingExtraError
-        Without Altair.
     """
     signatures_of(signatures)
     place = _place(signatures, signature)
@@ -423,6 +396,9 @@ def plot_decomposition(
 ) -> Any:
     """Draw a signature, the sum of known ones that is most like it, and the parts of this sum.
 
+    Returns an ``altair.VConcatChart``. Raises a ParameterError if an argument is not valid; a DataError if
+    the channels of the known signatures differ; a MissingExtraError without Altair.
+
     Parameters
     ----------
     signatures : Components
@@ -432,19 +408,6 @@ def plot_decomposition(
     known : KnownSignatures
     least : float
         Known signatures with a smaller share are left out, as by `KnownSignatures.decompose`.
-
-    Returns
-    -------
-    altair.VConcatChart
-
-    Raises
-    ------
-    ParameterError
-        If an argument is not valid.
-    DataError
-        If the channels of the known signatures differ.
-    MissingExtraError
-        Without Altair.
     """
     found, place = signatures_of(signatures), _place(signatures, signature)
     instance("known", known, KnownSignatures, "KnownSignatures", remedy="read_signatures(path).")
@@ -477,6 +440,9 @@ def ordered_samples(shares: Floats, members: list[list[int]], most: int) -> list
 def plot_cosines(signatures: Any, known: Any = None, *, most: int = 40) -> Any:
     """Draw cosine similarities of signatures with known ones, or with each other, as a heat map.
 
+    Returns an ``altair.Chart``. Raises a ParameterError if the arguments aren't signatures; a DataError if
+    their channels differ; a MissingExtraError without Altair.
+
     Parameters
     ----------
     signatures : Components or KnownSignatures
@@ -484,19 +450,6 @@ def plot_cosines(signatures: Any, known: Any = None, *, most: int = 40) -> Any:
         By default the signatures themselves.
     most : int
         The largest number of known signatures drawn: those most similar to a signature.
-
-    Returns
-    -------
-    altair.Chart
-
-    Raises
-    ------
-    ParameterError
-        If the arguments aren't signatures.
-    DataError
-        If their channels differ.
-    MissingExtraError
-        Without Altair.
     """
     whole_number("most", most, 1, remedy="40 fit into one picture.")
     names, rows, channels = _rows("signatures", signatures)
@@ -547,7 +500,9 @@ def write_pages(
 
     The page of a signature has its spectrum with intervals and, if there are known signatures, that of its
     best match and of the sum of known ones that is most like it; its row of the overview; its shares in the
-    samples of each level as boxes; and the samples with most mutations of it, with their intervals.
+    samples of each level as boxes; and the samples with most mutations of it, with their intervals. Raises a
+    DataError if there is no signature, or the channels of the known ones differ; a StorageError if the file
+    can't be written; a MissingExtraError without Altair, vl-convert-python or pypdf.
 
     Parameters
     ----------
@@ -557,19 +512,6 @@ def write_pages(
         The file; an existing one is replaced.
     known : KnownSignatures, optional
         For the best matches.
-
-    Returns
-    -------
-    Path
-
-    Raises
-    ------
-    DataError
-        If there is no signature, or the channels of the known ones differ.
-    StorageError
-        If the file can't be written.
-    MissingExtraError
-        Without Altair, vl-convert-python or pypdf.
     """
     signatures_of(signatures)
     file = absolute_path("path", path, remedy="For instance signatures.pdf.")

@@ -168,11 +168,13 @@ def read_spectra(
 ) -> Corpus:
     """Read counts of mutations by sample and channel: samples are documents of a corpus, channels terms.
 
-    The file is a table of SigProfilerMatrixGenerator (``*.SBS96.all``, and others of `CHANNELS`), a
-    matrix of MutationalPatterns or of the R packages hdp (samples in rows) and ICAMS, as CSV, TSV or in the
-    format of R's ``write.table``, plain or compressed; or such a table as Parquet, JSON lines or xlsx.
-    Channels are checked by name and sorted. Memory grows with the size of the table, not with the number of
-    mutations.
+    The file is a table of SigProfilerMatrixGenerator (``*.SBS96.all``, and others of `CHANNELS`), a matrix of
+    MutationalPatterns or of the R packages hdp (samples in rows) and ICAMS, as CSV, TSV or in the format of
+    R's ``write.table``, plain or compressed; or such a table as Parquet, JSON lines or xlsx. Channels are
+    checked by name and sorted. Memory grows with the size of the table, not with the number of mutations.
+    Raises a DataError with line and cell: if channels are wrong, duplicated or missing; a count is negative,
+    fractional, not a number, or 2^31 or more; a sample has no mutations or a duplicate name; or the total is
+    2^31 or more; a ParameterError if an argument isn't one of the listed values.
 
     Parameters
     ----------
@@ -196,15 +198,6 @@ def read_spectra(
     -------
     Corpus
         Documents are named after the samples; the vocabulary is the channels.
-
-    Raises
-    ------
-    DataError
-        With line and cell: if channels are wrong, duplicated or missing; a count is negative, fractional, not
-        a number, or 2^31 or more; a sample has no mutations or a duplicate name; or the total is 2^31 or
-        more.
-    ParameterError
-        If an argument isn't one of the listed values.
     """
     wanted = given_channels(channels)
     flag("drop_empty", drop_empty)

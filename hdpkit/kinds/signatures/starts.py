@@ -149,7 +149,8 @@ def choose_rank(
     fitted number of the sample (the shares of its signatures, and its part of the entries of all signatures).
     Chains count all mutations fully.
 
-    Levels above the samples are not used.
+    Levels above the samples are not used. Raises a ParameterError if an argument is out of range; a DataError
+    if there are no mutations.
 
     Parameters
     ----------
@@ -169,17 +170,6 @@ def choose_rank(
     rng : int, Generator or None
     progress : function, optional
         Called with the number of the path, from 0, and the rank after each step.
-
-    Returns
-    -------
-    RankChoice
-
-    Raises
-    ------
-    ParameterError
-        If an argument is out of range.
-    DataError
-        If there are no mutations.
     """
     instance("corpus", corpus, Corpus, "a Corpus", remedy="read_spectra(path) returns one.")
     whole_number("paths", paths, 1, 1000, remedy="3 is usual.")

@@ -117,10 +117,12 @@ def ellipse(mean: Floats, covariance: Floats, n: int = 60) -> Floats:
 def components(franchise: Any, aligned: Any = None, *, axes: Any = None) -> Any:
     """Plot the points of a mixture, coloured by component, with an ellipse for each component.
 
-    Ellipses are at two standard deviations, given the posterior mean parameters of a component. Numbers at
-    their centres are those of the components, from 1, by descending share. Data of one dimension are drawn
-    as ticks, one row for each component and one for points in none, with a line of two standard deviations.
-    Of more than 2,500 points, 2,500 are drawn, evenly spaced.
+    Ellipses are at two standard deviations, given the posterior mean parameters of a component; numbers at
+    their
+    centres are those of the components, from 1, by descending share. Data of one dimension are drawn as
+    ticks, a
+    row for each component and one for points in none. Of more than 2,500 points, 2,500 are drawn, evenly
+    spaced.
 
     Parameters
     ----------
@@ -128,8 +130,7 @@ def components(franchise: Any, aligned: Any = None, *, axes: Any = None) -> Any:
         Over numbers or vectors; of a run of several chains one of ``trace.franchises``.
     aligned : Components, optional
         Components that samples have in common (`hdpkit.summaries.components`), drawn instead of the dishes of
-        the state. A point has the colour of its most probable component, and points that most samples have in
-        none are grey.
+        the state. A point has the colour of its most probable component; those in none are grey.
     axes : (int or str, int or str), optional
         Two dimensions, by number or name. By default the dimensions themselves if there are at most two,
         otherwise the first two principal components of the standardised dimensions.
@@ -144,8 +145,6 @@ def components(franchise: Any, aligned: Any = None, *, axes: Any = None) -> Any:
         If no customer is seated.
     DataError, ParameterError
         If the data aren't numbers, or an argument doesn't fit.
-    MissingExtraError
-        If Altair is not installed.
     """
     instance("franchise", franchise, Franchise, "a franchise over numbers", remedy="trace.franchises[0].")
     if franchise.measure.takes_terms or not franchise.measure.supports("moments"):
@@ -294,8 +293,6 @@ def group_weights(aligned: Any, *, groups: Any = None, components: int = 10) -> 
     ------
     DataError, ParameterError
         If there are no groups, or an argument doesn't fit.
-    MissingExtraError
-        If Altair is not installed.
     """
     shares = getattr(aligned, "group_shares", None)
     if isinstance(aligned, type) or shares is None or not aligned.samples[0].levels:

@@ -58,8 +58,6 @@ def topics(topics: Any, vocabulary: Any = None, *, n_topics: int = 12, n_terms: 
     ------
     ParameterError, DataError
         If these aren't topics over terms, or the vocabulary has the wrong length.
-    MissingExtraError
-        If Altair is not installed.
     """
     whole_number("n_topics", n_topics, 1, remedy="12 fit on a page.")
     whole_number("n_terms", n_terms, 1, remedy="8 are usual.")
@@ -110,8 +108,6 @@ def similarity(topics: Any, *, rng: int = 0) -> Any:
     ------
     ParameterError, DataError
         If these aren't topics over terms, or there is only one topic.
-    MissingExtraError
-        If Altair is not installed.
     """
     whole_number("rng", rng, remedy="Give a seed, such as 0.")
     given = topics if isinstance(topics, Mapping) else {"": topics}
@@ -153,18 +149,11 @@ def match(found: Any) -> Any:
     Parameters
     ----------
     found : TopicMatch
-        `hdpkit.summaries.match_topics` returns it.
+        `hdpkit.summaries.match_topics` returns it; a ParameterError for anything else.
 
     Returns
     -------
     altair.Chart
-
-    Raises
-    ------
-    ParameterError
-        If this isn't such a match.
-    MissingExtraError
-        If Altair is not installed.
     """
     parts: Any = [
         getattr(found, name, None) for name in ("cosines", "pairs", "unmatched", "names", "sources")
@@ -218,8 +207,8 @@ def posterior_similarity(
     labels : sequence of str, length n, optional
         Names, which are shown if there are at most 60.
     ordered : bool
-        Whether to order rows and columns by the leaves of an average-linkage tree, so that clusters appear
-        as blocks.
+        Whether to order rows and columns by the leaves of an average-linkage tree, so that clusters are
+        blocks.
     partition : int array of shape (n,), optional
         Cluster of each item (`PointPartition.labels`, or ``labels_`` of `MixtureModel`): rows and columns are
         in its order, with lines between clusters, instead of that of a tree.
@@ -233,8 +222,6 @@ def posterior_similarity(
     ParameterError, DataError
         If the matrix isn't symmetric or has values that aren't probabilities, or the number of labels is
         wrong.
-    MissingExtraError
-        If Altair is not installed.
     """
     allowed = f"symmetric probabilities, shape (n, n), n from 1 to {_MOST:,}"
     remedy = "For more items draw a sample of them."
@@ -275,10 +262,7 @@ def posterior_similarity(
 def together(
     shares: Any, items: Any, ends: Sequence[int], texts: Sequence[tuple[str, float]], size: int = 13
 ) -> Any:
-    """Probabilities that items are together, lines after these rows, and texts at these rows.
-
-    Parts of 1 % that round to zero have no square.
-    """
+    """Probabilities of being together as squares (none below 0.5 %), lines after rows, and texts at rows."""
     n = len(shares)
     rows, columns = np.nonzero(np.round(shares, 2) > 0.0)
     cells = [
@@ -321,8 +305,7 @@ def dendrogram(groups: Any, *, labels: Any = None) -> Any:
     groups : TopicGroups or array_like of float, shape (K - 1, 4)
         Groups, or a linkage matrix as returned by ``scipy.cluster.hierarchy.linkage``.
     labels : sequence of str, length K, optional
-        Names of the topics, for instance their first terms; by default their numbers, from 1 for
-        the largest.
+        Names of the topics; by default their numbers, from 1 for the largest.
 
     Returns
     -------
@@ -332,8 +315,6 @@ def dendrogram(groups: Any, *, labels: Any = None) -> Any:
     ------
     ParameterError, DataError
         If this isn't a linkage, or the number of labels is wrong.
-    MissingExtraError
-        If Altair is not installed.
     """
     linkage = number_array(getattr(groups, "linkage", groups))
     finite = linkage is not None and np.isfinite(linkage).all()

@@ -36,12 +36,8 @@ def trace(trace: Any, key: str = "log_joint", *, after: int = 0) -> Any:
 
     Raises
     ------
-    RegistryError, ParameterError
-        If the trace has no such key, or the key has an array per sweep.
-    DataError
-        If no sweep is left.
-    MissingExtraError
-        If Altair is not installed.
+    RegistryError, ParameterError, DataError
+        If the trace has no such key, the key has an array per sweep, or no sweep is left.
     """
     chains = chains_of(trace)
     text("key", key, remedy="For instance log_joint.")
@@ -91,12 +87,7 @@ def traces(trace: Any, keys: Any = None, *, after: int = 0) -> Any:
     Returns
     -------
     altair.ConcatChart
-        With the panels as `hdpkit.plots.trace` draws them.
-
-    Raises
-    ------
-    RegistryError, ParameterError, DataError, MissingExtraError
-        As `hdpkit.plots.trace`.
+        With the panels as `hdpkit.plots.trace` draws them, which raises the same errors.
     """
     chains = chains_of(trace)
     chosen: Sequence[str]
@@ -156,8 +147,6 @@ def topic_shares(samples: Any) -> Any:
     ------
     ParameterError, DataError
         If there are no samples, if they are from several chains, or if sizes are negative.
-    MissingExtraError
-        If Altair is not installed.
     """
     sweeps, sizes = shares_of(samples)
     kept = evenly(len(sizes), max(1, _MOST_DOTS // max(map(len, sizes))))
@@ -196,12 +185,8 @@ def acceptance(trace: Any, *, moves: Any = None, parts: int = 40) -> Any:
 
     Raises
     ------
-    RegistryError
-        If no move of the run has such a name.
-    DataError
-        If the trace has no moves.
-    MissingExtraError
-        If Altair is not installed.
+    RegistryError, DataError
+        If no move of the run has such a name, or the trace has no moves.
     """
     records = _records(trace)
     whole_number("parts", parts, 1, remedy="40 are enough for most.")
@@ -241,17 +226,11 @@ def move_times(trace: Any) -> Any:
     Parameters
     ----------
     trace : Trace or ChainTrace
+        A DataError is raised if it has no moves.
 
     Returns
     -------
     altair.Chart
-
-    Raises
-    ------
-    DataError
-        If the trace has no moves.
-    MissingExtraError
-        If Altair is not installed.
     """
     records = _records(trace)
     names, which = np.unique(records["move"], return_inverse=True)
@@ -289,20 +268,13 @@ def perplexity(curves: Any, *, logarithmic: bool = True) -> Any:
     Parameters
     ----------
     curves : dict
-        Name -> (seconds, perplexity), two sequences of the same length.
+        Name -> (seconds, perplexity), two sequences of the same length of positive numbers.
     logarithmic : bool
         Whether the time axis is logarithmic; it has no place for zero seconds.
 
     Returns
     -------
     altair.Chart
-
-    Raises
-    ------
-    ParameterError
-        If a curve isn't a pair of equally long sequences of positive numbers.
-    MissingExtraError
-        If Altair is not installed.
     """
     rows = named("curves", curves, "a dict: name -> (seconds, perplexity)", "Give one entry per curve.")
     flag("logarithmic", logarithmic)

@@ -30,60 +30,33 @@ from hdpkit.pages.sections.topics import (
     read_trends,
 )
 
-__all__ = ["SECTIONS"]
+_TITLES = {
+    "overview": ("Overview", read_overview),
+    "cohort": ("Overview", read_cohort),
+    "mixture": ("Overview", read_mixture),
+    "states": ("States over time", read_states),
+    "transitions": ("Transitions", read_transitions),
+    "components": ("{{ nouns.topics | capitalize }}", read_components),
+    "weights": ("Weights by group", read_weights),
+    "together": ("{{ nouns.tokens | capitalize }} together", read_together),
+    "signatures": ("Signatures", read_signatures_section),
+    "exposures": ("Exposures", read_exposures),
+    "groups": ("Groups of {{ nouns.topics }}", read_groups),
+    "topics": ("{{ nouns.topics | capitalize }}", read_topics),
+    "samples": ("{{ nouns.topics | capitalize }} over states", read_samples),
+    "map": ("Map of {{ nouns.topics }}", read_map),
+    "trends": ("Over time", read_trends),
+    "labels": ("Shares by label", read_labels),
+    "documents": ("{{ nouns.documents | capitalize }}", read_documents),
+    "cohort-samples": ("Samples", read_cohort_samples),
+    "convergence": ("Convergence", read_convergence),
+    "reproduce": ("How to reproduce this", read_reproduce),
+}
+_SHARED = {"cohort-samples": "documents"}  # a template of another section
 
-
-SECTIONS = (
-    Section(key="overview", title="Overview", template="overview.html", read=read_overview),
-    Section(key="cohort", title="Overview", template="cohort.html", read=read_cohort),
-    Section(key="mixture", title="Overview", template="mixture.html", read=read_mixture),
-    Section(key="states", title="States over time", template="states.html", read=read_states),
-    Section(key="transitions", title="Transitions", template="transitions.html", read=read_transitions),
-    Section(
-        key="components",
-        title="{{ nouns.topics | capitalize }}",
-        template="components.html",
-        read=read_components,
-    ),
-    Section(key="weights", title="Weights by group", template="weights.html", read=read_weights),
-    Section(
-        key="together",
-        title="{{ nouns.tokens | capitalize }} together",
-        template="together.html",
-        read=read_together,
-    ),
-    Section(key="signatures", title="Signatures", template="signatures.html", read=read_signatures_section),
-    Section(key="exposures", title="Exposures", template="exposures.html", read=read_exposures),
-    Section(
-        key="groups",
-        title="Groups of {{ nouns.topics }}",
-        template="groups.html",
-        read=read_groups,
-    ),
-    Section(
-        key="topics",
-        title="{{ nouns.topics | capitalize }}",
-        template="topics.html",
-        read=read_topics,
-    ),
-    Section(
-        key="samples",
-        title="{{ nouns.topics | capitalize }} over states",
-        template="samples.html",
-        read=read_samples,
-    ),
-    Section(key="map", title="Map of {{ nouns.topics }}", template="map.html", read=read_map),
-    Section(key="trends", title="Over time", template="trends.html", read=read_trends),
-    Section(key="labels", title="Shares by label", template="labels.html", read=read_labels),
-    Section(
-        key="documents",
-        title="{{ nouns.documents | capitalize }}",
-        template="documents.html",
-        read=read_documents,
-    ),
-    Section(key="cohort-samples", title="Samples", template="documents.html", read=read_cohort_samples),
-    Section(key="convergence", title="Convergence", template="convergence.html", read=read_convergence),
-    Section(key="reproduce", title="How to reproduce this", template="reproduce.html", read=read_reproduce),
+SECTIONS = tuple(
+    Section(key=key, title=title, template=f"{_SHARED.get(key, key)}.html", read=read)
+    for key, (title, read) in _TITLES.items()
 )
 """The sections of the package."""
 _BY_KEY = {section.key: section for section in SECTIONS}

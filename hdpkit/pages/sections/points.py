@@ -47,31 +47,21 @@ def read_mixture(report: ReportData) -> Content:
 
 
 def _rows(report: ReportData) -> list[dict[str, Any]]:
-    """A row for each component: number, share with its interval, occurrence, and its first parameters."""
-    found = report.components
+    """A row for each component, with the group and the first parameters."""
     first = list(report.parameters.items())[:_IN_A_LABEL]
-    group = None if report.partition is None else found.point_groups.of
+    group = None if report.partition is None else report.components.point_groups.of
     return [
-        {
-            "number": k + 1,
+        row
+        | {
             "group": None if group is None else int(group[k]) + 1,
-            "share": float(found.shares[k]),
-            "lower": float(found.shares_lower[k]),
-            "upper": float(found.shares_upper[k]),
-            "occurrence": float(found.occurrence[k]),
-            "chains": int((found.occurrence_by_chain[:, k] > 0).sum()),
-            "unsettled": bool(found.unsettled[k]),
             "label": ", ".join(f"{name} {values[k, 0]:,.3g}" for name, values in first),
         }
-        for k in range(report.n_topics)
+        for k, row in enumerate(report.rows(report.n_topics))
     ]
 
 
 def read_components(report: ReportData) -> Content:
     """Points and components in the plane, shares, and parameters."""
-    charts = {}
-    if report.plane is not None:
-        charts["components-plane"] = _picture(report)
     names, shown = _parameters(report)
     return Content(
         values={
@@ -90,8 +80,13 @@ def read_components(report: ReportData) -> Content:
             "parameters": shown,
             "n_parameters": len(names),
         },
-        charts=charts,
+        charts={} if report.plane is None else {"components-plane": _picture(report)},
     )
+
+
+def _cells(values: Any) -> list[dict[str, float]]:
+    """Cells of a table, from a mean and the ends of its interval for each: shape (n, 3)."""
+    return [dict(zip(("value", "lower", "upper"), row, strict=True)) for row in np.asarray(values).tolist()]
 
 
 def _parameters(report: ReportData) -> tuple[list[str], list[dict[str, Any]]]:
@@ -106,10 +101,7 @@ def _parameters(report: ReportData) -> tuple[list[str], list[dict[str, Any]]]:
     rows = [
         {
             "name": names[i],
-            "cells": [
-                {"value": float(value), "lower": float(low), "upper": float(high)}
-                for value, low, high in named[names[i]][:n].tolist()
-            ],
+            "cells": _cells(named[names[i]][:n]),
         }
         for i in kept.tolist()
     ]
@@ -157,21 +149,19 @@ def read_together(report: ReportData) -> Content | None:
 def read_weights(report: ReportData) -> Content | None:
     """Weights of the components in each group; None without groups, or if they are the states themselves."""
     found, n = report.components, report.n_topics
-    if not found.has_groups or found.samples[0].levels[-1].n_fixed is not None:
+    if not found.has_groups or found.has_transitions:
         return None
     names = distinct(found.names)
     sizes = np.asarray(found.samples[-1].group_counts.sum(axis=1)).ravel()
     order = np.argsort(-sizes, kind="stable")
     drawn = np.sort(order[:_MOST_GROUPS])
-    shares, lower, upper = found.group_shares, found.group_shares_lower, found.group_shares_upper
+    shares = found.group_shares
+    ends = np.stack([shares, found.group_shares_lower, found.group_shares_upper], axis=-1)
     rows = [
         {
             "name": names[j],
             "size": int(sizes[j]),
-            "cells": [
-                {"value": float(shares[j, k]), "lower": float(lower[j, k]), "upper": float(upper[j, k])}
-                for k in range(n)
-            ],
+            "cells": _cells(ends[j, :n]),
             "rest": float(shares[j, n:].sum()),
         }
         for j in np.sort(order[:_MOST_ROWS]).tolist()
@@ -196,15 +186,9 @@ _MOST_SEQUENCES = 40  # in the picture
 _MOST_RUNS = 4_000  # of observations of one state in a row
 
 
-def _of_states(report: ReportData) -> bool:
-    """Whether groups are the states of sequences, whose transitions are weights."""
-    found = report.components
-    return found.has_groups and found.samples[0].levels[-1].n_fixed is not None
-
-
 def read_states(report: ReportData) -> Content | None:
     """The most probable state of each observation, over time; None for sequences in another model."""
-    if not _of_states(report):
+    if not report.components.has_transitions:
         return None
     data = report.corpus
     members, n = report.memberships, report.n_topics
@@ -266,26 +250,24 @@ def over_time(runs: list[dict[str, Any]], n: int, n_rows: int) -> Any:
 
 def read_transitions(report: ReportData) -> Content | None:
     """Transition probabilities between the states, with intervals; None for sequences in another model."""
-    if not _of_states(report):
+    if not report.components.has_transitions:
         return None
     found, n = report.components, report.n_topics
     rows = [*range(n), len(found)]  # states that are left out are in the rest; the last row is the start
     names = [*(str(k + 1) for k in range(n)), "start"]
-    ends = (found.transitions, found.transitions_lower, found.transitions_upper)
+    means = found.transitions
+    ends = np.stack([means, found.transitions_lower, found.transitions_upper], axis=-1)
     values = [
-        {"from": name, "to": names[k], "share": round(float(ends[0][j, k]), 4)}
+        {"from": name, "to": names[k], "share": round(float(means[j, k]), 4)}
         for j, name in zip(rows, names, strict=True)
         for k in range(n)
     ]
     cells = [
         {
             "name": name,
-            "cells": [
-                {"value": value, "lower": lower, "upper": upper}
-                for value, lower, upper in zip(*(end[j, :n].tolist() for end in ends), strict=True)
-            ],
-            "rest": float(ends[0][j, n:].sum()),
-            "stay": None if j == len(found) else 1.0 / max(1.0 - float(ends[0][j, j]), 1e-12),
+            "cells": _cells(ends[j, :n]),
+            "rest": float(means[j, n:].sum()),
+            "stay": None if j == len(found) else 1.0 / max(1.0 - float(means[j, j]), 1e-12),
         }
         for j, name in zip(rows, names, strict=True)
     ]

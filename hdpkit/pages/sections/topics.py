@@ -90,24 +90,21 @@ def read_groups(report: ReportData) -> Content | None:
     """Groups with their topics and shares, and a tree of the groups; None for fewer than four topics."""
     if report.groups is None:
         return None
-    groups = [_group(report, g) for g in range(len(report.groups))]
+    of = report.groups.of
+    groups = [
+        one
+        | {
+            "label": report.group_labels[g],
+            "terms": report.group_words[g],
+            "topics": [listed for listed in report.listed if of[listed["number"] - 1] == g],
+        }
+        for g, one in enumerate(_groups(report))
+    ]
     return Content(
         values={"groups": groups, "n_topics": len(report.listed)},
         charts={"groups-tree": _tree(report.groups, report.group_names(4), groups)},
         data={"groups": (report.group + 1).tolist()},
     )
-
-
-def _group(report: ReportData, g: int) -> dict[str, Any]:
-    assert report.groups is not None
-    of = report.groups.of
-    return {
-        "number": g + 1,
-        "label": report.group_labels[g],
-        "terms": report.group_words[g],
-        "share": float(report.groups.shares[g]),
-        "topics": [one for one in report.listed if of[one["number"] - 1] == g],
-    }
 
 
 def _tree(grouped: ComponentGroups, names: list[str], groups: list[dict[str, Any]]) -> Any:
@@ -150,7 +147,11 @@ def read_topics(report: ReportData) -> Content:
         for k in range(report.n_topics)
     ]
     details = _details(report)
-    data = {"topics": details, "words": _used(report), "searched": _searched(report)}
+    data = {
+        "topics": details,
+        "words": [report.words[v] for v in _numbers(report)],
+        "searched": _searched(report),
+    }
     if report.texts is not None:
         data["texts"] = {d: report.texts[d] for one in details for d, _ in one["documents"]}
     return Content(
@@ -167,12 +168,8 @@ def read_topics(report: ReportData) -> Content:
     )
 
 
-def _used(report: ReportData) -> list[str]:
-    """The words that the page can show: those in the search index, and the top terms of the topics."""
-    return [report.words[v] for v in _numbers(report)]
-
-
 def _numbers(report: ReportData) -> list[int]:
+    """Terms that the page can show: those in the search index, and the top terms of the topics."""
     if "numbers" not in report.kept:
         order = np.argsort(-report.term_counts, kind="stable")
         frequent = [int(v) for v in order[:_MOST_SEARCHED] if report.term_counts[v] > 0]
@@ -251,30 +248,15 @@ def read_samples(report: ReportData) -> Content | None:
     found = report.components
     if len(found.samples) < 2 or not len(found):
         return None
-    has = found.occurrence_by_chain > 0
-    rows: list[dict[str, Any]] = [
-        {
-            "number": k + 1,
-            "terms": [report.words[v] for v in report.top_terms(k, _TERMS)],
-            "share": float(found.shares[k]),
-            "lower": float(found.shares_lower[k]),
-            "upper": float(found.shares_upper[k]),
-            "occurrence": float(found.occurrence[k]),
-            "chains": int(has[:, k].sum()),
-        }
-        for k in range(min(report.n_topics, _MOST_COMMON))
-    ]
+    rows = report.rows(min(report.n_topics, _MOST_COMMON))
+    for k, row in enumerate(rows):
+        row["terms"] = [report.words[v] for v in report.top_terms(k, _TERMS)]
+    drawn = ("share", "lower", "upper", "occurrence")
     values = [
         {
             "topic": f"{row['number']}  {' '.join(row['terms'][:3])}",
             "colour": colour(row["number"]),
-            **dict(
-                zip(
-                    ("share", "lower", "upper", "occurrence"),
-                    rounded([row["share"], row["lower"], row["upper"], row["occurrence"]], 3),
-                    strict=True,
-                )
-            ),
+            **{name: rounded(row[name], 3) for name in drawn},
         }
         for row in rows[:_IN_CHART]
     ]
@@ -296,9 +278,7 @@ def read_samples(report: ReportData) -> Content | None:
 
 
 def _terms(report: ReportData) -> list[list[Any]]:
-    """For each topic of the page its occurrence, its share with the interval,
-    and for each of its most frequent terms the mean and the interval of the probability.
-    """
+    """Occurrence, share and interval of each topic, and mean and interval of each of its frequent terms."""
     found, rows = report.components, []
     for k in range(report.n_topics):
         facts = [found.occurrence[k], found.shares[k], found.shares_lower[k], found.shares_upper[k]]
@@ -359,13 +339,11 @@ def read_map(report: ReportData) -> Content | None:
         }
         for k, (x, y) in enumerate(rounded(places))
     ]
-    near = _nearest(apart)
+    near = (apart + np.diag(np.full(n, np.inf))).argmin(axis=1).tolist()
     rows = [
-        {"number": report.numbers[k], "label": report.labels[k], "group": group[k] + 1,
-         "near": report.numbers[near[k]],
-         "near_label": report.labels[near[k]], "share": float(report.shares[k])}
-        for k in range(n)
-    ]  # fmt: skip
+        one | {"group": group[k] + 1, "near": near[k] + 1, "near_label": report.labels[near[k]]}
+        for k, one in enumerate(report.listed[:n])
+    ]
     return Content(
         values={"rows": rows, "n": n, "n_topics": report.n_topics, "n_groups": n_groups},
         charts={"map": scatter(values, names, report.nouns)},
@@ -403,11 +381,6 @@ def scatter(values: Sequence[Any], groups: Sequence[str], nouns: Nouns) -> Any:
         .transform_filter(f"datum.named || {chosen}")
     )
     return layered(values, 460, circle, words).add_params(alt.param("chosen", value=0))
-
-
-def _nearest(apart: np.ndarray) -> list[int]:
-    own = apart + np.diag(np.full(len(apart), np.inf))
-    return [int(k) for k in own.argmin(axis=1)]
 
 
 _MOST_CHANGING = 12  # topics, those whose shares change most
@@ -559,10 +532,7 @@ _IN_PAGE = 15
 
 
 def read_documents(report: ReportData) -> Content:
-    """Names, lengths and largest topics for the script, which shows them in pages.
-
-    If there are more than 10,000 documents, only those in the list of some topic.
-    """
+    """Names, lengths and largest topics; of more than 10,000 documents those that topics list."""
     n = report.corpus.n_documents
     if n <= _MOST_DOCUMENTS:
         chosen = np.arange(n)

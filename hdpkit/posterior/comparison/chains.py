@@ -192,20 +192,11 @@ class Limit:
 
 @attrs.frozen
 class MoveTotals:
-    """Totals of one move of a schedule over one chain or several.
+    """Totals of one move of a schedule over one chain or several."""
 
-    Attributes
-    ----------
-    turns : int
-        Sweeps in which it ran.
-    tried, accepted : int
-        Numbers of updates; Gibbs updates are always accepted.
-    seconds : float
-    """
-
-    turns: int = 0
-    tried: int = 0
-    accepted: int = 0
+    turns: int = 0  # sweeps in which it ran
+    tried: int = 0  # updates
+    accepted: int = 0  # Gibbs updates are always accepted
     seconds: float = 0.0
 
     def __add__(self, other: MoveTotals) -> MoveTotals:
@@ -224,59 +215,24 @@ class MoveTotals:
 
 @attrs.frozen(eq=False, kw_only=True)
 class ChainRecord:
-    """A chain of a comparison. The first entry of each array is the start.
+    """A chain of a comparison. The first entry of each array, of shape (n,), is the start."""
 
-    Attributes
-    ----------
-    init : object
-        The start.
-    seed : int
-        ``Scheduler(moves).run(franchise, sweeps, rng=seed, init=init)`` is the same chain.
-    sweeps : int64 array, shape (n,)
-        Number of the sweep after which the entry was recorded.
-    seconds : float64 array, shape (n,)
-        Time that the moves had taken since the start.
-    n_dishes : int64 array, shape (n,)
-    log_joint : float64 array, shape (n,)
-        log p(dishes, numbers of tables, data), see `compare_schedules`.
-    shares : float64 array, shape (n, n_shares)
-        Shares of the data of the largest dishes, in descending order.
-    moves : dict of MoveTotals
-        By the name of the move.
-    wall_seconds, processor_seconds : float
-        Wall-clock time and processor time, including recording.
-    finished : bool
-        False if Ctrl-C ended it.
-    """
-
-    init: Any
-    seed: int
-    sweeps: Int64s = attrs.field(repr=False)
-    seconds: Floats = attrs.field(repr=False)
+    init: Any  # the start
+    seed: int  # ``Scheduler(moves).run(franchise, sweeps, rng=seed, init=init)`` is the same chain
+    sweeps: Int64s = attrs.field(repr=False)  # after which each entry was recorded
+    seconds: Floats = attrs.field(repr=False)  # that the moves had taken since the start
     n_dishes: Int64s = attrs.field(repr=False)
-    log_joint: Floats = attrs.field(repr=False)
-    shares: Floats = attrs.field(repr=False)
-    moves: dict[str, MoveTotals] = attrs.field(repr=False)
-    wall_seconds: float
+    log_joint: Floats = attrs.field(repr=False)  # log p(dishes, numbers of tables, data)
+    shares: Floats = attrs.field(repr=False)  # of the data of the largest dishes, shape (n, n_shares)
+    moves: dict[str, MoveTotals] = attrs.field(repr=False)  # by name
+    wall_seconds: float  # including recording
     processor_seconds: float
-    finished: bool
+    finished: bool  # False if Ctrl-C ended it
 
 
 @attrs.frozen
 class Standing:
-    """Progress of a comparison.
-
-    Attributes
-    ----------
-    schedule, init : str
-    chain, chains, place, schedules : int
-        Number of the chain and number of chains, number of the schedule and number of schedules.
-    seconds, budget : float
-        Time of the chain's moves so far, and the time allowed for each chain.
-    sweeps, n_dishes : int
-    log_joint : float
-    finished : bool
-    """
+    """Progress of a comparison: which chain of which schedule, and where it is."""
 
     schedule: str
     init: str
@@ -284,8 +240,8 @@ class Standing:
     chains: int
     place: int
     schedules: int
-    seconds: float
-    budget: float
+    seconds: float  # of the chain's moves so far
+    budget: float  # allowed for each chain
     sweeps: int
     n_dishes: int
     log_joint: float

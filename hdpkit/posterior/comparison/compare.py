@@ -62,12 +62,10 @@ def compare_schedules(
 ) -> Comparison:
     """Run several schedules for the same time, and compare their draws.
 
-    Chains run one after the other in this process, since parallel chains would slow each other; chain 0 of
-    every schedule runs before any chain 1, so that slow periods of the machine don't fall on one schedule.
-    Only the time of the moves counts, not that of starts, recording and other work between sweeps. A sweep
-    that has begun is completed. (A chain whose recording is slow ends after twenty times ``seconds`` by the
-    wall clock.)
-
+    Chains run one after the other in this process, chain 0 of every schedule before any chain 1, so that slow
+    periods of the machine don't fall on one schedule. Only the time of the moves counts; a sweep that has
+    begun
+    is completed. (A chain whose recording is slow ends after twenty times ``seconds`` by the wall clock.)
     A schedule that has not converged by ``rule`` has no effective sample size, and the result says why.
 
     Parameters
@@ -77,7 +75,7 @@ def compare_schedules(
         `hk.Candidate`, which has its own franchise. All franchises must have the same restaurants and data;
         stores, kernels, and ``root="weights"`` in place of ``"restaurant"`` may differ.
     franchise : Franchise, optional
-        Not changed: chains run on copies. Required unless every schedule is a `Candidate`.
+        Not changed. Required unless every schedule is a `Candidate`.
     seconds : float
         Time of the moves of each chain.
     chains : int
@@ -94,13 +92,12 @@ def compare_schedules(
     shares : int
         The number of largest dishes whose shares of the data are compared.
     rule : ConvergenceRule, optional
-        When a schedule counts as converged. By default R-hat at most 1.05, 50 effective draws per chain and
+        When a schedule counts as converged: by default R-hat at most 1.05, 50 effective draws per chain and
         halves of a chain within one standard deviation, for K, log joint and shares.
     clock : "wall" or "processor"
-        How time is measured. "processor" counts the time that this process had a processor, all its threads
-        together: the time of a sweep is its wall-clock time multiplied by the share of a processor that the
-        process had. Use it on a machine that runs other programs, where the wall clock would favour the
-        schedules that ran while those programs were idle.
+        How time is measured. "processor" counts the time that all threads of this process had a processor:
+        use
+        it on a machine that runs other programs.
     progress : function, optional
         Called with a `Standing` several times a second and at the end of each chain.
     on_interrupt : "return" or "raise"
@@ -118,17 +115,16 @@ def compare_schedules(
         Before the first chain, if an argument is out of range, a franchise doesn't support a move or a start,
         or the franchises have different models.
     Exception
-        The error that a move raised, if no schedule has a chain without errors; otherwise the error is in
-        ``comparison.failures``, and the other schedules are compared.
+        The error that a move raised, if no schedule has a chain without errors; otherwise it is in
+        ``comparison.failures``.
 
     Notes
     -----
-    States differ in what they contain: seats, sizes of tables, numbers of tables, weights of the root. The
-    log joint used here can be computed for all of them: log p(dishes of the customers, numbers of tables of
-    each restaurant and dish, data, hyperparameters with a prior), with seatings summed out, and weights of
-    the root and parameters of dishes integrated out (docs/mixing.md). It is higher than
-    ``trace["log_joint"]`` of a store that keeps table sizes, which is that of one labelled seating, and
-    equals that of a store of counts apart from the weights.
+    The log joint is log p(dishes of the customers, numbers of tables of each restaurant and dish, data,
+    hyperparameters with a prior), with seatings summed out, and weights of the root and parameters of dishes
+    integrated out (docs/mixing.md), since not all states have these. It is higher than ``trace["log_joint"]``
+    of
+    a store that keeps table sizes, and equals that of a store of counts apart from the weights.
     """
     seconds = positive_number("seconds", seconds)
     chains = whole_number("chains", chains, 1, MOST_CHAINS)

@@ -43,8 +43,9 @@ class ConvergenceRule:
 
     In addition, the log joint must change, each chain must have at least 20 recorded states, and the chains
     must agree (R-hat of both schedules together at most ``rhat``) with those of at least half of the other
-    schedules that meet all these conditions: all schedules have the same posterior, so if two differ, one
-    hasn't converged. A number that never changes in any chain (K of a finite model) is not judged.
+    schedules that meet all these conditions, since all have the same posterior. A number that never changes
+    in
+    any chain (K of a finite model) is not judged.
 
     Parameters
     ----------
@@ -63,26 +64,13 @@ class ConvergenceRule:
 
 @attrs.frozen
 class NumberDiagnosis:
-    """Convergence diagnostics of one number over the chains of a schedule, after burn-in.
-
-    Attributes
-    ----------
-    mean, sd : float
-        Over all chains.
-    rhat : float
-        Rank-normalised; infinite if chains are constant at different values, NaN if nothing changes.
-    ess : float
-        Bulk effective sample size of all chains together; NaN if nothing changes.
-    drift : float
-        Over the chains, the largest difference between the means of the two halves, in standard deviations of
-        the chain.
-    """
+    """Convergence diagnostics of one number over the chains of a schedule, after burn-in."""
 
     mean: float
     sd: float
-    rhat: float
-    ess: float
-    drift: float
+    rhat: float  # rank-normalised; infinite if chains are constant at different values, NaN if all is
+    ess: float  # bulk, of all chains together; NaN if nothing changes
+    drift: float  # largest difference of the means of a chain's halves, in its standard deviations
 
 
 @attrs.frozen(eq=False)
@@ -155,10 +143,7 @@ def joint_rhat(values: Floats) -> float:
 
 
 def nested_rhat(values: Floats, each: int) -> float:
-    """Nested R-hat (Margossian et al. 2022) of ranks: shape (n_chains, n_draws).
-
-    Each ``each`` consecutive chains began from one state. One draw of every chain is enough.
-    """
+    """Nested R-hat (Margossian et al. 2022) of ranks; each ``each`` chains began from one state."""
     if np.ptp(values) == 0.0:
         return math.nan
     ranks = scipy.stats.rankdata(values).reshape(len(values) // each, each, -1)

@@ -188,27 +188,24 @@ def _shown(value: float) -> str:
 
 def report(check: Any, words: Mapping[str, str] = WORDS) -> str:
     """The sentence, both tables, and what they show."""
+    n_copies = next(iter(check.data.checks[0].values())).n_copies
     lines = [
         sentence(check, words),
         "",
-        f"Statistics at the end of each chain, and in {_n_copies(check)} copies drawn "
+        f"Statistics at the end of each chain, and in {n_copies} copies drawn "
         "given its state (mean; in brackets the distance in standard deviations):",
         "",
         checks_table(check, words),
         "",
         "Chains (distance of the mean log probability from that of the best chain, in nats):",
         "",
-        chains_table(check),
+        check.chains_table(),
         "",
         "Simulated copy: drawn from the model, with the fitted hyperparameters; its own state is a draw from "
         "its posterior. Redrawn copy: the fitted seating, every value drawn again; its own state is no draw "
         "from its posterior, and the verdict doesn't depend on it.",
     ]
     return "\n".join(lines)
-
-
-def _n_copies(check: Any) -> int:
-    return int(next(iter(check.data.checks[0].values())).n_copies)
 
 
 def checks_table(check: Any, words: Mapping[str, str] = WORDS) -> str:
@@ -227,31 +224,9 @@ def checks_table(check: Any, words: Mapping[str, str] = WORDS) -> str:
     return markdown(head, rows)
 
 
-def chains_table(check: Any) -> str:
-    """A row for each start, and one for the largest distance: `MixingCheck.chains_table`."""
-    head = ["start"]
-    sides = {label: getattr(check, name) for name, label in NAMES.items()}
-    for name in sides:
-        head += [name, "sweeps", "K"]
-    rows = []
-    for c, start in enumerate(check.data.starts):
-        cells = []
-        for side in sides.values():
-            record, joint = side.chains[c], side.log_joint
-            cells += [
-                f"{joint[c] - np.max(joint):,.0f}" if np.isfinite(joint[c]) else "-",
-                f"{int(record.sweeps[-1] - record.sweeps[0]):,}",
-                f"{int(record.n_dishes[-1]):,}",
-            ]
-        rows.append([printable(start), *cells])
-    agreed = []
-    for side in sides.values():
-        agreed += ["agree" if side.agree else "don't agree", "", ""]
-    return markdown(head, [*rows, ["all", *agreed]])
-
-
 SECONDS = 10.0
 SHARES = 5
+_COPIES = {"simulated": "hyperparameters", "redrawn": "dishes"}  # what each keeps
 BURN_IN = 0.5  # of each chain's time
 TIMES = 3.0  # how many times farther from its copies than where the model is right
 OWN = "own state"
@@ -349,7 +324,25 @@ class MixingCheck:
 
     def chains_table(self) -> str:
         """A Markdown table of the chains, with a row for each start, as text."""
-        return chains_table(self)
+        head = ["start"]
+        sides = {label: getattr(self, name) for name, label in NAMES.items()}
+        for name in sides:
+            head += [name, "sweeps", "K"]
+        rows = []
+        for c, start in enumerate(self.data.starts):
+            cells = []
+            for side in sides.values():
+                record, joint = side.chains[c], side.log_joint
+                cells += [
+                    f"{joint[c] - np.max(joint):,.0f}" if np.isfinite(joint[c]) else "-",
+                    f"{int(record.sweeps[-1] - record.sweeps[0]):,}",
+                    f"{int(record.n_dishes[-1]):,}",
+                ]
+            rows.append([printable(start), *cells])
+        agreed = []
+        for side in sides.values():
+            agreed += ["agree" if side.agree else "don't agree", "", ""]
+        return markdown(head, [*rows, ["all", *agreed]])
 
     def to_dict(self) -> dict[str, Any]:
         """The result as numbers, texts and lists, which ``json.dumps`` accepts; NaN and infinity are None."""
@@ -412,11 +405,12 @@ def check_mixing(
     Chains from the same starts run for the same time over the data and over two copies of them:
 
     - "simulated": seating, dishes and values are drawn from the model with the current hyperparameters. The
-      model is right for this copy, and the state from which it was made is a draw from the posterior, so a
-      chain that continues from it shows where the others should arrive.
+      model is right for this copy, and a chain that continues from its state shows where others should
+      arrive.
     - "redrawn": the same seating; parameters of the dishes are drawn given the data, and every value is drawn
-      again from its dish. It is as difficult as the data would be if the model were right for this seating.
-      The state is no draw from the posterior of this copy, so the verdict doesn't depend on it.
+      again from its dish. It is as difficult as the data would be if the model were right for this seating,
+      but
+      its state is no draw from its posterior, so the verdict doesn't depend on it.
 
     At the end of each chain, statistics of its data are compared with those of ``copies`` copies drawn given
     its state. For documents of terms they are the number of different pairs of document and term
@@ -443,8 +437,6 @@ def check_mixing(
         Sweeps of each chain in place of a time: the same seed then gives the same result.
     rng : seed
         Chain c of the data and of each copy has the seed rng + c.
-    inits : list of starts, optional
-        By default those of "auto", "one" and "sequential" that the model supports.
     chain : int
         Of a run: the chain whose newest state is checked.
     copies : int
@@ -452,12 +444,8 @@ def check_mixing(
     statistics : dict of functions, optional
         More statistics, by name: each is called with the values and the dish of each (int64 array), and
         returns a number. Required for values that aren't numbers.
-    rule : ConvergenceRule, optional
-        When chains agree, as in `compare_schedules`.
-    clock : "wall" or "processor"
-        How time is measured, as in `compare_schedules`.
-    progress : function, optional
-        Called with a `Standing` several times a second and at the end of each chain.
+    inits, rule, clock, progress : optional
+        As in `compare_schedules`.
 
     Returns
     -------
@@ -472,10 +460,7 @@ def check_mixing(
         If an argument is out of range, the franchise doesn't support a move or a start, customers are
         unseated, or groups are held.
     """
-    instance(
-        "franchise", franchise, (Franchise, Run), "a Franchise or a Run",
-        remedy="hk.open_run(folder) opens a run.",
-    )  # fmt: skip
+    instance("franchise", franchise, (Franchise, Run), "a Franchise or a Run", remedy="hk.open_run(folder).")
     chain = whole_number("chain", chain, 0, remedy="Chains are numbered from 0.")
     limit = _limit(seconds, sweeps, clock)
     copies = whole_number("copies", copies, 10, 100_000, remedy="20 are usual.")
@@ -503,8 +488,12 @@ def check_mixing(
     seed = Streams(rng).seed
     candidates = {
         "data": fitted,
-        "simulated": Candidate(franchise.simulate(_drawn(seed, 0), keep="hyperparameters"), scheduler),
-        "redrawn": Candidate(franchise.simulate(_drawn(seed, 1), keep="dishes"), scheduler),
+        **{
+            name: Candidate(
+                franchise.simulate(Streams(seed).source(Purpose.SIMULATE, place), keep), scheduler
+            )
+            for place, (name, keep) in enumerate(_COPIES.items())
+        },
     }
     sides = _run_all(candidates, limit, (*starts, None), seed, copies, own, rule, progress)
     misfits = _misfits(sides["data"], sides["simulated"])
@@ -553,12 +542,8 @@ def _check_franchise(franchise: Franchise) -> None:
             "franchise", "with unseated customers", "in a state of the fitted model", "Run some sweeps first."
         )
     if len(franchise.held.nodes):
-        raise StateError(
-            "franchise",
-            "with held groups",
-            "one whose groups all change",
-            "Release them: franchise.release().",
-        )
+        remedy = "Release them: franchise.release()."
+        raise StateError("franchise", "with held groups", "one whose groups all change", remedy)
     franchise.known_dishes.require_none(
         "no known components where copies of the data are drawn",
         "Their earlier observations are fixed: check a run without known components.",
@@ -574,17 +559,9 @@ def usual_moves(franchise: Franchise) -> list[Move]:
     if _serves(SplitMergeStates(), franchise):
         whole = [BeamSampler()] if _serves(BeamSampler(), franchise) else []
         gibbs = [*whole, SplitMergeStates().repeat(3), TableGibbs().every(10) if whole else TableGibbs()]
-    parameters = [
-        Concentration(),
-        Discount(),
-        BaseMeasureParameters(),
-        SelectorCounts(),
-        DishParameters(),
-        Sticky(),
-    ]
-    if not franchise.measure.conjugate:
-        parameters.append(Smoothing())
-    return [move for move in [*gibbs, RootWeights(), *parameters] if _serves(move, franchise)]
+    kinds = (RootWeights, Concentration, Discount, BaseMeasureParameters, SelectorCounts, DishParameters)
+    others = [kind() for kind in (*kinds, Sticky, *(() if franchise.measure.conjugate else (Smoothing,)))]
+    return [move for move in [*gibbs, *others] if _serves(move, franchise)]
 
 
 def _serves(move: Move, franchise: Franchise) -> bool:
@@ -594,11 +571,6 @@ def _serves(move: Move, franchise: Franchise) -> bool:
     except HdpkitError:
         return False
     return True
-
-
-def _drawn(seed: int, number: int) -> Any:
-    """The source of a copy."""
-    return Streams(seed).source(Purpose.SIMULATE, number)
 
 
 def _run_all(

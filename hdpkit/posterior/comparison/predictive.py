@@ -115,13 +115,8 @@ def _of_counts(
     n_dishes: int,
     topics: Floats | None,
 ) -> dict[str, float]:
-    """Statistics of the counts of terms in each pair of document and dish.
-
-    ``pairs`` are document, dish and number of customers; ``counts`` are number of the pair, term and count.
-    The variance is that of the counts of a dish around their means, divided by that of a multinomial: 1 if
-    every customer of a dish has its term independently of the others. Means are those of the topics; if none
-    are given, those of the counts, and the variance is then less than 1 for dishes with few customers.
-    """
+    """Different cells, and the variance of counts within dishes relative to a multinomial."""
+    # Without topics the means are those of the counts: less than 1 for dishes with few customers.
     documents, dishes, n = pairs
     pair, term, count = counts
     cells = np.unique(documents[pair] * n_terms + term)

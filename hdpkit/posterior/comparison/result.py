@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
 import attrs
@@ -43,11 +42,6 @@ _HEAD = (
     "schedule", "sweeps", "log joint by chain", "K by chain", "R-hat log joint", "R-hat K", "R-hat shares",
     "ESS/s log joint", "ESS/s K", "ESS/s shares", "s to target by chain", "converged",
 )  # fmt: skip
-
-
-def schedules_table(comparison: Any) -> str:
-    """The table of schedules, as text: `Comparison.table`."""
-    return markdown(_HEAD, [_row(result, comparison) for result in comparison.values()])
 
 
 def _row(result: Any, comparison: Any) -> list[str]:
@@ -92,68 +86,6 @@ def _number(value: float) -> str:
     return "-" if math.isnan(value) else f"{value:.3g}"
 
 
-def moves_table(comparison: Any) -> str:
-    """The table of moves, as text: `Comparison.moves_table`."""
-    head = ("schedule", "move", "turns", "ms a turn", "share of time", "tried", "accepted")
-    rows = []
-    for result in comparison.values():
-        moves = result.moves
-        total = sum(move.seconds for move in moves.values())
-        for name, move in moves.items():
-            rows.append(
-                [
-                    printable(result.name),
-                    printable(name),
-                    f"{move.turns:,}",
-                    f"{1e3 * move.seconds / move.turns:.3g}" if move.turns else "-",
-                    f"{100 * move.seconds / total:.1f} %" if total > 0 else "-",
-                    f"{move.tried:,}",
-                    "-" if move.tried == 0 else f"{100 * move.acceptance:.3g} %",
-                ]
-            )
-    return markdown(head, rows)
-
-
-def report(comparison: Any) -> str:
-    """The complete report: what was run, both tables, and which schedules have not converged."""
-    n = max((len(result.chains) for result in comparison.values()), default=0)
-    starts = dict.fromkeys(shown(chain.init) for result in comparison.values() for chain in result.chains)
-    lines = [
-        f"{comparison.seconds:g} s of sampling ({_CLOCKS[comparison.clock]}) for each of {n} "
-        f"chain{'' if n == 1 else 's'} "
-        f"(from {', '.join(starts)}), of which {100 * comparison.burn_in:g} % are burn-in; "
-        f"seeds from {comparison.seed}",
-        "",
-        schedules_table(comparison),
-        "",
-    ]
-    if comparison.best_chain is not None:
-        name, number = comparison.best_chain
-        lines.append(
-            f"Target: {comparison.target:,.0f}, the mean log joint of the best chain ({printable(name)}, "
-            f"chain {number}: {comparison.best:,.0f}) less {100 * comparison.within:g} %."
-        )
-    if n == 1:
-        lines.append("One chain each: R-hat compares its halves, and can't show whether other starts agree.")
-    for result in comparison.values():
-        if not result.converged:
-            lines.append(f"{printable(result.name)} has not converged: {'; '.join(result.reasons)}.")
-    for name, error in comparison.failures.items():
-        lines.append(f"{printable(name)} failed: {type(error).__name__}: {printable(str(error))}")
-    shares = {name: result.processor_share for name, result in comparison.items()}
-    least, most = (pick(shares, key=lambda name: shares[name]) for pick in (min, max))
-    told = (
-        f"Processor time over wall-clock time: {shares[least]:.2f} ({printable(least)}) to "
-        f"{shares[most]:.2f} ({printable(most)})."
-    )
-    if comparison.clock == "wall" and shares[least] < _DISTURBED * shares[most]:
-        told += ' Other programs have slowed some schedules more than others: see clock="processor".'
-    lines.append(told)
-    if comparison.interrupted:
-        lines.append("Ctrl-C ended the comparison early: schedules and chains may be missing or shorter.")
-    return "\n".join([*lines, "", moves_table(comparison)])
-
-
 def markdown(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
     """A table whose columns have the width of their longest cells."""
     cells = [list(head), *(list(row) for row in rows)]
@@ -161,12 +93,6 @@ def markdown(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
     lines = ["| " + " | ".join(cell.ljust(width[i]) for i, cell in enumerate(row)) + " |" for row in cells]
     lines.insert(1, "| " + " | ".join("-" * w for w in width) + " |")
     return "\n".join(lines)
-
-
-def csv_text(comparison: Any, rows: str) -> str:
-    """The text of a CSV file with a header row: see `Comparison.to_csv`."""
-    make = {"schedules": _schedule_rows, "moves": _move_rows, "states": _state_rows}[rows]
-    return table_of_rows([_plain(value) for value in row] for row in make(comparison))
 
 
 def _plain(value: Any) -> Any:
@@ -221,12 +147,6 @@ def _state_rows(comparison: Any) -> Iterable[Sequence[Any]]:
 
 
 _MOST_POINTS = 1_000
-
-
-def draw_picture(comparison: Any, path: Path) -> None:
-    """Draw and write log joint by time, K by time and effective draws per second."""
-    check_picture(path)
-    save_picture(picture_of(comparison), path)
 
 
 def picture_of(comparison: Any) -> Any:
@@ -426,15 +346,69 @@ class Comparison(Mapping[str, ScheduleResult]):
         return f"<Comparison of {len(self)} schedules, {n} of them converged>"
 
     def __str__(self) -> str:
-        return report(self)
+        n = max((len(result.chains) for result in self.values()), default=0)
+        starts = dict.fromkeys(shown(chain.init) for result in self.values() for chain in result.chains)
+        lines = [
+            f"{self.seconds:g} s of sampling ({_CLOCKS[self.clock]}) for each of {n} "
+            f"chain{'' if n == 1 else 's'} "
+            f"(from {', '.join(starts)}), of which {100 * self.burn_in:g} % are burn-in; "
+            f"seeds from {self.seed}",
+            "",
+            self.table(),
+            "",
+        ]
+        if self.best_chain is not None:
+            name, number = self.best_chain
+            lines.append(
+                f"Target: {self.target:,.0f}, the mean log joint of the best chain ({printable(name)}, "
+                f"chain {number}: {self.best:,.0f}) less {100 * self.within:g} %."
+            )
+        if n == 1:
+            lines.append(
+                "One chain each: R-hat compares its halves, and can't show whether other starts agree."
+            )
+        for result in self.values():
+            if not result.converged:
+                lines.append(f"{printable(result.name)} has not converged: {'; '.join(result.reasons)}.")
+        for name, error in self.failures.items():
+            lines.append(f"{printable(name)} failed: {type(error).__name__}: {printable(str(error))}")
+        shares = {name: result.processor_share for name, result in self.items()}
+        least, most = (pick(shares, key=lambda name: shares[name]) for pick in (min, max))
+        told = (
+            f"Processor time over wall-clock time: {shares[least]:.2f} ({printable(least)}) to "
+            f"{shares[most]:.2f} ({printable(most)})."
+        )
+        if self.clock == "wall" and shares[least] < _DISTURBED * shares[most]:
+            told += ' Other programs have slowed some schedules more than others: see clock="processor".'
+        lines.append(told)
+        if self.interrupted:
+            lines.append("Ctrl-C ended the comparison early: schedules and chains may be missing or shorter.")
+        return "\n".join([*lines, "", self.moves_table()])
 
     def table(self) -> str:
         """A Markdown table with one row per schedule, as text."""
-        return schedules_table(self)
+        return markdown(_HEAD, [_row(result, self) for result in self.values()])
 
     def moves_table(self) -> str:
         """A Markdown table of time and acceptance, with one row per schedule and move."""
-        return moves_table(self)
+        head = ("schedule", "move", "turns", "ms a turn", "share of time", "tried", "accepted")
+        rows = []
+        for result in self.values():
+            moves = result.moves
+            total = sum(move.seconds for move in moves.values())
+            for name, move in moves.items():
+                rows.append(
+                    [
+                        printable(result.name),
+                        printable(name),
+                        f"{move.turns:,}",
+                        f"{1e3 * move.seconds / move.turns:.3g}" if move.turns else "-",
+                        f"{100 * move.seconds / total:.1f} %" if total > 0 else "-",
+                        f"{move.tried:,}",
+                        "-" if move.tried == 0 else f"{100 * move.acceptance:.3g} %",
+                    ]
+                )
+        return markdown(head, rows)
 
     def to_csv(self, path: str | os.PathLike[str], rows: str = "schedules") -> None:
         """Write a CSV file.
@@ -445,14 +419,11 @@ class Comparison(Mapping[str, ScheduleResult]):
         rows : "schedules", "moves" or "states"
             One row per schedule; per move of each chain; or per recorded state of each chain, with its time,
             K, log joint and largest shares. Effective draws are empty if a schedule has not converged.
-
-        Raises
-        ------
-        StorageError
-            If the file can't be written.
         """
         choice("rows", rows, CSV_ROWS, remedy="Leave it out for one row per schedule.")
-        save(_path(path), csv_text(self, rows).encode("utf-8"))
+        make = {"schedules": _schedule_rows, "moves": _move_rows, "states": _state_rows}[rows]
+        written = table_of_rows([_plain(value) for value in row] for row in make(self))
+        save(_path(path), written.encode("utf-8"))
 
     def plot(self, path: str | os.PathLike[str]) -> None:
         """Write a picture: log joint and K by time, and effective draws per second.
@@ -460,16 +431,11 @@ class Comparison(Mapping[str, ScheduleResult]):
         Parameters
         ----------
         path : path
-            The extension gives the format: .png, .svg, .pdf or .html.
-
-        Raises
-        ------
-        MissingExtraError
-            Without Altair and vl-convert-python: ``pip install 'hdpkit[plots]'``.
-        StorageError
-            If the file can't be written.
+            The extension gives the format: .png, .svg, .pdf or .html. Needs ``pip install 'hdpkit[plots]'``.
         """
-        draw_picture(self, _path(path))
+        file = _path(path)
+        check_picture(file)
+        save_picture(picture_of(self), file)
 
 
 def _path(value: Any) -> Any:

@@ -70,34 +70,31 @@ def fit_proportions(
         )  # fmt: skip
     if not (alpha > 0).all():
         raise ParameterError("prior", prior, "positive", "Leave dishes without prior mass out.")
-    return _fitted(np.ascontiguousarray(of_values), alpha, n, tolerance)
-
-
-def _fitted(of_values: Floats, prior: Floats, counts: Floats, tolerance: float) -> Floats:
-    theta: Floats = prior / prior.sum()
-    if len(counts) == 0:
+    theta: Floats = alpha / alpha.sum()
+    if len(n) == 0:
         return theta
-    total = prior.sum() + counts.sum()
+    total = alpha.sum() + n.sum()
 
     def step(theta: Floats) -> Floats:
-        return (prior + theta * (of_values @ (counts / (theta @ of_values)))) / total
+        return (alpha + theta * (of_values @ (n / (theta @ of_values)))) / total
 
     for number in range(_LONGEST):
         one = step(theta)
         if np.abs(one - theta).max() <= tolerance:
             return one
         # With nearly equal topics EM may take any number of steps: extrapolate from each pair of steps.
-        theta = one if number < _PLAIN else _ahead(theta, one, step(one), prior / total)
-    raise ParameterError(
-        "tolerance", tolerance, f"a tolerance that EM reaches within {_LONGEST} steps", "Give a larger one."
+        theta = one if number < _PLAIN else _ahead(theta, one, step(one), alpha / total)
+    raise _unreached(tolerance, _LONGEST)
+
+
+def _unreached(tolerance: float, longest: int) -> ParameterError:
+    return ParameterError(
+        "tolerance", tolerance, f"a tolerance that EM reaches within {longest} steps", "Give a larger one."
     )
 
 
 def _ahead(theta: Floats, one: Floats, two: Floats, least: Floats) -> Floats:
-    """Extrapolate two steps of EM (Varadhan & Roland 2008, scheme S3); the second point if that fails.
-
-    No step of EM leaves a proportion below ``least``, so the extrapolated point must not either.
-    """
+    """Extrapolate two steps of EM (Varadhan & Roland 2008, scheme S3); the second point if that fails."""
     r = one - theta
     v = two - one - r
     rr, vv = r @ r, v @ v
@@ -109,58 +106,34 @@ def _ahead(theta: Floats, one: Floats, two: Floats, least: Floats) -> Floats:
 
 
 def by_em(observed: NewGroupModel, held: NewGroupModel, tolerance: float) -> tuple[Floats, Floats]:
-    """Scores of the held-out values, group by group, under proportions that EM fits.
-
-    If values are terms, both halves have the same rows of densities. Where dishes differ by group, those of a
-    group are expected ones given its observed half (see `hdpkit.steps._new_groups`).
-
-    Returns the log density of each held-out value, in nats, and the probability of the observed values of
-    each group, all together.
-    """
-    if observed.repeats.differ:
-        return _by_expectation(observed, held, tolerance)
-    logs, seen = np.empty(len(held.row)), np.zeros(len(observed.parents.parent))
-    parents = observed.parents
-    for group in range(len(parents.parent)):
-        prior = observed.concentration * parents.share[parents.parent[group]]
-        used = prior > 0  # a dish without prior mass has proportion zero in every group
-        rows, counts = np.unique(_rows(observed, group), return_counts=True)
-        of_rows = np.ascontiguousarray(observed.density[rows].T[used])
-        theta = _fitted(of_rows, prior[used], counts.astype(float), tolerance)
-        scored = slice(held.layout.begins[group], held.layout.begins[group + 1])
-        logs[scored] = np.log(held.density[held.row[scored]][:, used] @ theta)
-        seen[group] = (theta @ of_rows) @ np.exp(observed.log_scale[rows])
-    return logs + held.log_scale[held.row], seen
-
-
-def _by_expectation(observed: NewGroupModel, held: NewGroupModel, tolerance: float) -> tuple[Floats, Floats]:
-    """`by_em` where dishes differ by group."""
-    n_rows, n_dishes = observed.density.shape
-    n_groups, parents = len(observed.parents.parent), observed.parents
-    theta = np.empty((n_groups, n_dishes))
-    begins, terms, counts = [0], [], []
-    for group in range(n_groups):
-        prior = observed.concentration * parents.share[parents.parent[group]]
-        used = prior > 0
-        rows, times = np.unique(_rows(observed, group), return_counts=True)
-        of_rows = np.ascontiguousarray(observed.density[rows].T[used])
-        theta[group] = 0.0
-        theta[group, used] = _fitted(of_rows, prior[used], times.astype(float), tolerance)
-        terms.append(rows)
-        counts.append(times)
-        begins.append(begins[-1] + len(rows))
-    found, seen = np.empty(len(held.row)), np.empty(n_groups)
+    """Log densities of held-out values by group, and the probability of each group's observed terms."""
+    (n_rows, n_dishes), parents = observed.density.shape, observed.parents
+    n_groups, begins = len(parents.parent), held.layout.begins
+    cells, times = np.unique(observed.layout.group * n_rows + observed.row, return_counts=True)
+    group, rows = np.divmod(cells, n_rows)
+    ends = np.searchsorted(group, np.arange(n_groups + 1))
+    counts = ends, rows, times.astype(np.float64)
+    every = (
+        np.zeros(n_dishes), np.arange(n_rows + 1) * n_dishes,
+        np.tile(np.arange(n_dishes, dtype=np.int32), n_rows), np.ravel(observed.density),
+    )  # fmt: skip
+    theta, found, seen = np.empty((n_groups, n_dishes)), np.empty(len(held.row)), np.empty(n_groups)
     for number, share in enumerate(parents.share):
-        learning = CVB0(
-            np.zeros(n_dishes), np.arange(n_rows + 1) * n_dishes,
-            np.tile(np.arange(n_dishes, dtype=np.int32), n_rows), np.ravel(observed.density),
-            observed.concentration * share, np.full(n_dishes, math.inf), np.array(begins),
-            np.concatenate([np.zeros(0, dtype=np.int64), *terms]),
-            np.concatenate([np.zeros(0), *counts]), held.layout.begins, held.row, *observed.repeats,
-        )  # fmt: skip
-        for group in np.flatnonzero(parents.parent == number).tolist():
-            learning.score(group, group + 1, tolerance, PASSES, theta, found, seen)
-    return np.log(found), seen
+        prior = observed.concentration * share
+        fitting = Fitting(*every, prior, *counts)
+        # Dishes of a group are expected ones given its observed half (see `hdpkit.steps._new_groups`).
+        none = np.full(n_dishes, math.inf)
+        learning = CVB0(*every, prior, none, *counts, begins, held.row, *observed.repeats)
+        for d in np.flatnonzero(parents.parent == number).tolist():
+            if fitting.fit(d, d + 1, tolerance, _LONGEST_FIT, theta) >= 0:
+                raise _unreached(tolerance, _LONGEST_FIT)
+            if observed.repeats.differ:
+                learning.score(d, d + 1, tolerance, PASSES, theta, found, seen)
+                continue
+            scored, own = slice(begins[d], begins[d + 1]), rows[ends[d] : ends[d + 1]]
+            found[scored] = held.density[held.row[scored]] @ theta[d]
+            seen[d] = (observed.density[own] @ theta[d]) @ np.exp(observed.log_scale[own])
+    return np.log(found) + held.log_scale[held.row], seen
 
 
 def by_gibbs(
@@ -254,26 +227,8 @@ def completion_perplexity(
             "Give the concentration times the weights of topics.",
         )  # fmt: skip
     used = alpha > 0  # a topic without prior mass has proportion zero in every document
-    density = np.ascontiguousarray(topics[used].T)
-    sums, n = np.zeros(halves[1].shape[0]), 0
-    for document in range(len(sums)):
-        (seen, times), (scored, counts) = (_row(half, document) for half in halves)
-        theta = _fitted(np.ascontiguousarray(density[seen].T), alpha[used], times.astype(float), tolerance)
-        if new_terms:
-            new = ~np.isin(scored, seen)
-            scored, counts = scored[new], counts[new]
-            sums[document] -= counts.sum() * math.log(max(1.0 - (density[seen] @ theta).sum(), LEAST))
-        sums[document] += np.log(density[scored] @ theta) @ counts
-        n += int(counts.sum())
-    if n == 0:
-        raise DataError("held", held, "a half with at least one such word", "Give the held-out words.")
-    return math.exp(-float(sums.sum()) / n)
-
-
-def _row(counts: scipy.sparse.csr_array, number: int) -> tuple[Any, Any]:
-    """Columns and counts of a row."""
-    there = slice(int(counts.indptr[number]), int(counts.indptr[number + 1]))
-    return counts.indices[there], counts.data[there]
+    fixed = FixedTopics.of(topics[used][:-1], topics[used][-1], alpha[used])
+    return math.exp(-completion([fixed], halves[0], halves[1], tolerance, new_terms))
 
 
 def _numbers(name: str, values: Any) -> Floats:
@@ -307,11 +262,7 @@ _EQUAL = 1e-9  # a relative difference from the smallest probability below this 
 
 @attrs.frozen(eq=False)
 class FixedTopics:
-    """Topics over terms, the last of them for any new topic, and the prior of documents' proportions.
-
-    A topic is stored as its smallest probability and, sparsely, the excess of single terms over it. Under a
-    symmetric Dirichlet prior these are the terms that occurred in the topic.
-    """
+    """Topics over terms, the last of them for any new topic, and the prior of documents' proportions."""
 
     base: Floats  # smallest probability of each topic, shape (K + 1,)
     excess: Any  # csc_array (K + 1, n_terms)
@@ -350,12 +301,7 @@ class FixedTopics:
         return len(self.base) - 1
 
     def fit(self, counts: Any, tolerance: float) -> Floats:
-        """Proportions (n_documents, K + 1) by EM: theta_k ~ prior_k + E[n_k] (docs/evaluation.md).
-
-        Counts need not be whole numbers. EM ends for a document when no proportion changes by more than
-        ``tolerance``. A document without tokens gets the proportions of the prior. Where topics differ by
-        document, those of the document are expected ones (`CVB0`), and the topics don't learn.
-        """
+        """Proportions (n_documents, K + 1) by EM (docs/evaluation.md); counts need not be whole numbers."""
         if self.repeats.differ:
             nothing = scipy.sparse.csr_array(counts.shape, dtype=np.int64)
             return attrs.evolve(self, mass=None)._learned(counts, nothing, tolerance)[0]
@@ -373,10 +319,7 @@ class FixedTopics:
         theta = np.empty((n, len(self.base)))
         for first in range(0, n, _DOCUMENTS):
             if fitting.fit(first, min(first + _DOCUMENTS, n), tolerance, _LONGEST_FIT, theta) >= 0:
-                raise ParameterError(
-                    "tolerance", tolerance, f"a tolerance that EM reaches within {_LONGEST_FIT} steps",
-                    "Give a larger one.",
-                )  # fmt: skip
+                raise _unreached(tolerance, _LONGEST_FIT)
         return theta
 
     def sample(self, counts: Any, sweeps: int, burn_in: int, rng: ChoiceSource | Seed) -> Floats:
@@ -417,16 +360,7 @@ class FixedTopics:
         return logs
 
     def score(self, counts: Any, held: Any, tolerance: float) -> tuple[Floats, Floats]:
-        """Scores of held-out halves, with proportions fitted to the observed halves.
-
-        Each document is treated separately. Topics with a ``mass`` learn its observed words: they are added
-        to the topic's counts, as if the document were the next one of the fit. Where topics differ by
-        document, those of the document are given its observed words. See
-        `hdpkit.steps._new_groups`.
-
-        Returns the log probability of a token of each held-out cell, in nats, and the probability of the
-        observed terms of each document, all together.
-        """
+        """Log probability of a token of each held-out cell, and that of a document's observed terms."""
         if self.mass is not None or self.repeats.differ:
             return self._learned(counts, held, tolerance)[1:]
         return self.score_under(self._fit(counts, tolerance), counts, held)
@@ -464,11 +398,7 @@ def repeats_in(sample: Any) -> Repeats:
 def completion(
     states: Iterable[FixedTopics], counts: Any, held: Any, tolerance: float, new_terms: bool = False
 ) -> float:
-    """Mean log probability of held-out tokens, in nats, by document completion, averaged over states.
-
-    Proportions are fitted to the observed halves in each state; topics with a ``mass`` learn their words.
-    With ``new_terms`` the tokens are those of terms that the observed half lacks, given that it does.
-    """
+    """Mean log probability of held-out tokens by document completion, averaged over states."""
 
     def scores_of_states(cells: Any) -> Iterator[tuple[Floats, Floats]]:
         for state in states:
@@ -483,11 +413,7 @@ def mean_log_probability(
     held: Any,
     new_terms: bool = False,
 ) -> float:
-    """Mean log probability of held-out tokens, in nats, whose probabilities are averaged over states.
-
-    ``scores_of_states`` takes the held-out counts and yields what `FixedTopics.score` returns in each state.
-    With ``new_terms`` as for `completion`.
-    """
+    """Mean log probability of held-out tokens, given what `FixedTopics.score` returns in each state."""
     cells = _new_cells(counts, held) if new_terms else _cells(held)
     total = float(cells.data.sum())
     if total == 0:

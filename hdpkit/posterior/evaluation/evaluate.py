@@ -18,10 +18,9 @@ from hdpkit.franchise.arguments import MOST_THREADS
 from hdpkit.franchise.franchise import Franchise
 from hdpkit.franchise.sample import Sample
 from hdpkit.posterior.evaluation.completion import LEAST, TOLERANCE, by_em, by_gibbs
-from hdpkit.posterior.evaluation.forward import Forward
-from hdpkit.posterior.evaluation.result import Evaluation, averaged, log_mean_exp, states_of
+from hdpkit.posterior.evaluation.forward import Forward, of_samples
+from hdpkit.posterior.evaluation.result import Evaluation, Scorer, log_mean_exp, states_of
 from hdpkit.posterior.fold_in import (
-    Layout,
     NewGroupModel,
     Parents,
     check_foldable,
@@ -70,10 +69,12 @@ def evaluate(
         those that are new in their group (`Evaluation.new_perplexity`). "left-to-right": probability of whole
         groups, by particles (Wallach et al. 2009, in the unbiased form of Buntine 2009); the time grows with
         the square of a group's size. "predictive": the predictive perplexity of Wang & Blei (2009), exp(-sum
-        log p(group | training) / sum of sizes). The paper doesn't say how it estimates these probabilities;
-        here left-to-right is used. "forward": log probability of sequences by the forward pass of a hidden
-        Markov model; the average over draws of parameters (``particles``) and states is an unbiased estimate
-        of the posterior predictive probability (but for states that together weigh less than 1e-9).
+        log p(group | training) / sum of sizes), by left-to-right. "forward": log probability of sequences by
+        the
+        forward pass of a hidden Markov model; the average over draws of parameters (``particles``) and states
+        is
+        an unbiased estimate of the posterior predictive probability (but for states that together weigh less
+        than 1e-9).
     held_out : Corpus, Groups or Sequences, optional
         The held-out halves, for completion: the same groups in the same order. By default each group of
         ``data`` is split at random, half of its values (rounded down) observed. For "forward" the
@@ -91,7 +92,7 @@ def evaluate(
     tolerance : float
         EM ends when no proportion changes by more than this.
     threads : int
-        Of "forward", each with one sequence at a time. The result doesn't depend on it.
+        Of "forward". The result doesn't depend on it.
     rng : seed, Generator or choice source
         For the split and the samplers. With the same seed, two models get the same split.
 
@@ -131,22 +132,22 @@ def evaluate(
             "samples", samples, 'None, except with method="forward"', "Pass states: franchises, or a run."
         )
     source = as_source(rng, Purpose.EVALUATE)
-    scorer: _Completion | _LeftToRight | Forward
+    common: dict[str, Any] = {"data": data, "held_out": held_out, "particles": particles, "source": source}
+    scorer: Scorer
     if method == "completion":
         scorer = _Completion(
-            data=data, held_out=held_out, wanted=fit, particles=particles, sweeps=sweeps, burn_in=burn_in,
-            tolerance=tolerance, source=source, split_source=as_source(rng, Purpose.SPLIT),
+            **common, wanted=fit, sweeps=sweeps, burn_in=burn_in, tolerance=tolerance,
+            split_source=as_source(rng, Purpose.SPLIT),
         )  # fmt: skip
     elif method == "forward":
-        scorer = Forward(data, held_out, particles, source, threads)
+        scorer = Forward(**common, threads=threads)
     else:
-        scorer = _LeftToRight(data=data, particles=particles, source=source)
+        scorer = _LeftToRight(**common)
     every = itertools.chain([first], given)
-    logs = (
-        [scorer.score(franchise) for franchise in every]
-        if samples is None
-        else scorer.of_samples([*every], samples)  # type: ignore[union-attr]
-    )
+    if isinstance(scorer, Forward) and samples is not None:
+        logs = [scorer.score(franchise, sample) for franchise, sample in of_samples([*every], samples)]
+    else:
+        logs = [scorer.score(franchise) for franchise in every]
     layout = scorer.layout
     assert layout is not None  # `states_of` yields at least one state
     units, standard_error = scorer.average(logs)
@@ -172,44 +173,13 @@ def evaluate(
     )
 
 
-@attrs.define(kw_only=True)
-class _OfGroups:
-    """Scores of new groups under the fixed dishes of states."""
-
-    source: ChoiceSource
-    fit: str | None = None
-    scored: NewGroupModel | None = None  # in the last state
-
-    @property
-    def layout(self) -> Layout | None:
-        """The groups, and their values that are scored."""
-        return None if self.scored is None else self.scored.layout
-
-    def average(self, logs: list[Floats]) -> tuple[Floats, float]:
-        """Averages over states and particles, and the standard error of their sum."""
-        return averaged(logs, self.group)  # type: ignore[attr-defined]
-
-
-@attrs.define(kw_only=True)
-class _LeftToRight(_OfGroups):
+class _LeftToRight(Scorer):
     """Log probabilities of entire groups by left-to-right."""
 
-    data: GroupedData
-    particles: int
-
-    @property
-    def group(self) -> Int64s:
-        assert self.scored is not None
-        return np.arange(len(self.scored.layout.names))
-
-    def of_new(self, units: Floats) -> tuple[Floats, Int64s]:
-        """No value is new to an observed half: there is none."""
-        return np.zeros(len(units)), np.zeros(len(units), dtype=np.int64)
-
     def score(self, franchise: Franchise) -> Floats:
-        """Log probability of each group in a state, by each particle: shape (particles, n_groups)."""
-        self.scored = _filled(new_group_model(franchise, self.data, scaled=True))
-        return log_probabilities_by_group(self.scored, self.particles, self.source)
+        fixed = _filled(new_group_model(franchise, self.data, scaled=True))
+        self.layout = fixed.layout
+        return log_probabilities_by_group(fixed, self.particles, self.source)
 
 
 def log_probabilities_by_group(fixed: NewGroupModel, particles: int, source: ChoiceSource) -> Floats:
@@ -227,13 +197,10 @@ def log_probabilities_by_group(fixed: NewGroupModel, particles: int, source: Cho
 
 
 @attrs.define(kw_only=True)
-class _Completion(_OfGroups):
-    """Log probabilities of the values of held-out halves. Attributes as for `_LeftToRight`."""
+class _Completion(Scorer):
+    """Log probabilities of the values of held-out halves, each of which is a unit."""
 
-    data: GroupedData
-    held_out: GroupedData | None
     wanted: str
-    particles: int
     sweeps: int
     burn_in: int
     tolerance: float
@@ -244,13 +211,12 @@ class _Completion(_OfGroups):
 
     @property
     def group(self) -> Int64s:
-        assert self.scored is not None
-        return self.scored.layout.group
+        assert self.layout is not None
+        return self.layout.group
 
     def score(self, franchise: Franchise) -> Floats:
-        """Log probability of each held-out value in a state, by each sampler: shape (samplers, n_values)."""
         observed, held = self._halves(franchise)
-        self.scored = _filled(held)
+        self.layout = _filled(held).layout
         self.fit = self._fit(observed.discount)
         if self.fit == "em":
             logs, seen = (found[None] for found in by_em(observed, held, self.tolerance))
@@ -262,8 +228,8 @@ class _Completion(_OfGroups):
         return logs
 
     def of_new(self, units: Floats) -> tuple[Floats, Int64s]:
-        """Log probability of the new terms of each group, given that they are new, and their number."""
-        group, n_groups = self.group, len(self.scored.layout.names)  # type: ignore[union-attr]
+        assert self.layout is not None
+        group, n_groups = self.group, len(self.layout.names)
         if self.new is None:
             return np.zeros(n_groups), np.zeros(n_groups, dtype=np.int64)
         tokens = np.bincount(group[self.new], minlength=n_groups).astype(np.int64)
@@ -343,15 +309,18 @@ class GroupLogLikelihood:
         trace = scheduler.run(franchise, sweeps=500, record=record)
         arviz.loo(trace.to_arviz())
 
-    An observation is an entire group. Given the parameters of the dishes and the weights of the root, the
-    groups are independent of each other. So both are drawn from their distribution given the state, phi_k
-    from p(phi_k | its data) and beta ~ Dirichlet(m_1 - d_0, ..., m_K - d_0, theta_0 + K d_0) (Teh et al.
-    2006, section 5.2; with ``root="weights"`` beta is in the state), and the number is log p(group | phi,
-    beta, hyperparameters). The shares and seats of the group are summed out by left-to-right particles
-    (Wallach et al. 2009; unbiased by Buntine 2009). This is the marginal likelihood of Merkle, Furr &
-    Rabe-Hesketh (2019), which predicts a new group, not new words of a known one. All new dishes count as one
-    dish with the predictive density of the prior. This is an approximation, whose effect is small if a new
-    dish has little weight.
+    An observation is an entire group. Given the parameters of the dishes and the weights of the root, groups
+    are
+    independent. So both are drawn given the state, phi_k from p(phi_k | its data) and beta ~ Dirichlet(m_1 -
+    d_0,
+    ..., m_K - d_0, theta_0 + K d_0) (Teh et al. 2006, section 5.2; with ``root="weights"`` beta is in the
+    state),
+    and the number is log p(group | phi, beta, hyperparameters), with the shares and seats of the group summed
+    out
+    by left-to-right particles (Wallach et al. 2009; unbiased by Buntine 2009). This is the marginal
+    likelihood of
+    Merkle, Furr & Rabe-Hesketh (2019), which predicts a new group. All new dishes count as one dish with the
+    predictive density of the prior, an approximation.
 
     ``arviz.loo`` leaves groups out by importance sampling. Its Pareto k is too large for groups that have a
     dish nearly to themselves; ArviZ then warns, and `hdpkit.evaluate` on held-out groups should be used
@@ -381,12 +350,7 @@ class GroupLogLikelihood:
         Parameters
         ----------
         franchise : Franchise
-            Of two levels, with a measure that draws parameters.
-
-        Raises
-        ------
-        DeclarationError
-            If the model doesn't have two levels, or its measure draws no parameters.
+            Of two levels, with a measure that draws parameters; otherwise a DeclarationError is raised.
         """
         _check(franchise)
         sweep = franchise.sweep

@@ -12,47 +12,27 @@ import numpy.typing as npt
 
 from hdpkit.arrays import Floats, Int64s
 from hdpkit.checks import items, numbers_between, whole_number
-from hdpkit.data import GroupedData, Sequences
+from hdpkit.data import Sequences
 from hdpkit.errors import DataError, DeclarationError, ParameterError
 from hdpkit.franchise.arguments import MOST_THREADS
 from hdpkit.franchise.franchise import Franchise
 from hdpkit.franchise.sample import Sample
-from hdpkit.posterior.evaluation.result import averaged, states_of
+from hdpkit.posterior.evaluation.result import Scorer, averaged, states_of
 from hdpkit.posterior.fold_in import Layout
 from hdpkit.posterior.hidden_states import MOST_AHEAD, HiddenStates, hidden_states, values_of
 from hdpkit.random import ChoiceSource, Purpose, Seed, as_source
 
 
-@attrs.define
-class Forward:
+@attrs.define(kw_only=True)
+class Forward(Scorer):
     """Log probabilities of sequences, or of their continuations given their beginnings."""
 
-    data: GroupedData
-    held_out: GroupedData | None
-    particles: int
-    source: ChoiceSource
     threads: int = 1
-    fit: str | None = None
-    layout: Layout | None = None
     begun: list[Floats] = attrs.field(factory=list)  # log probability of the beginnings, by state
-
-    @property
-    def group(self) -> Int64s:
-        """Each sequence is a unit."""
-        assert self.layout is not None
-        return np.arange(len(self.layout.names))
-
-    def of_new(self, units: Floats) -> tuple[Floats, Int64s]:
-        """No value is new to an observed half, as in `_LeftToRight`."""
-        return np.zeros(len(units)), np.zeros(len(units), dtype=np.int64)
 
     def average(self, logs: list[Floats]) -> tuple[Floats, float]:
         """Log probability of each sequence, and the standard error of the sum: all have the same draws."""
         return averaged(logs, np.zeros_like(self.group), self.begun or None)
-
-    def of_samples(self, franchises: list[Franchise], samples: Iterable[Sample]) -> list[Floats]:
-        """Log probabilities in the states of samples of one franchise."""
-        return [self.score(franchise, sample) for franchise, sample in of_samples(franchises, samples)]
 
     def score(self, franchise: Franchise, sample: Sample | None = None) -> Floats:
         """Log probability of each sequence for each draw of parameters: shape (particles, n_sequences)."""
@@ -176,9 +156,11 @@ def forecast(
 ) -> Forecast:
     """Forecast the next values of sequences of a hidden Markov model.
 
-    In each state of the chain, transition probabilities and parameters of the states are drawn given it, as
-    in `evaluate`; the sequences are filtered, and values are drawn from the states ahead of their last one.
-    Averages are over posterior states and draws: the posterior predictive distribution of the continuation.
+    In each state of the chain, parameters are drawn given it, as in `evaluate`; the sequences are filtered,
+    and
+    values are drawn from the states ahead of their last one. Averages are over posterior states and draws:
+    the
+    posterior predictive distribution of the continuation.
 
     Parameters
     ----------
@@ -189,8 +171,7 @@ def forecast(
     data : Sequences, optional
         Beginnings of new sequences. None: the sequences of the states.
     samples : iterable of Sample, optional
-        Samples of chains over the data of one franchise, which is ``states``, instead of its current state;
-        for instance ``trace.samples``.
+        As for `evaluate`.
     draws : int
         Number of continuations of each sequence.
     particles : int
@@ -208,7 +189,7 @@ def forecast(
     StateError
         If the model isn't one of `hk.PreviousDish`.
     DataError, DeclarationError
-        As for `Franchise.state_probabilities` with drawn parameters; also if the measure has no
+        As for `Franchise.state_probabilities` with drawn parameters, or if the measure has no
         ``draw_values``.
     ParameterError
         If an argument is out of range.

@@ -10,8 +10,11 @@ import attrs
 import numpy as np
 
 from hdpkit.arrays import Floats, Int64s
+from hdpkit.data import GroupedData
 from hdpkit.errors import ParameterError, StateError, printable
 from hdpkit.franchise.franchise import Franchise
+from hdpkit.posterior.fold_in import Layout
+from hdpkit.random import ChoiceSource
 from hdpkit.run.runs import Run
 from hdpkit.run.trace import ChainTrace, Draw
 
@@ -40,13 +43,13 @@ class Evaluation:
         Standard error of `log_probability`: over states if there are several (as if they were independent
         draws), otherwise over particles. NaN if there is one state and one particle.
     n_states : int
-        Number of posterior states that were averaged.
     particles : int
-        Number of particles of left-to-right, or of samplers of completion by Gibbs, in each state; 1 for EM.
+        In each state; 1 for EM.
     group_new_log_probability : float64 array, shape (n_groups,)
         Log probability of the scored tokens whose term is not in the observed half of their group, given that
-        it is not: the sum over these tokens of log p(v) - log of the sum of p(u) over all terms u that are
-        not in it. Completion of words only; otherwise zeros.
+        it is not: the sum of log p(v) - log of the sum of p(u) over all terms u that are not in it.
+        Completion
+        of words only; otherwise zeros.
     group_new_tokens : int64 array, shape (n_groups,)
         How many such tokens each group has.
     """
@@ -120,6 +123,36 @@ class Evaluation:
         return f"<Evaluation: {self}>"
 
 
+@attrs.define(kw_only=True)
+class Scorer:
+    """Scores of groups in one state after another; a unit is a group, if nothing else is said."""
+
+    data: GroupedData
+    held_out: GroupedData | None
+    particles: int
+    source: ChoiceSource
+    fit: str | None = None
+    layout: Layout | None = None  # the groups, and their values that are scored
+
+    def score(self, franchise: Franchise) -> Floats:
+        """Log probability of each unit in a state, by each particle: shape (particles, n_units)."""
+        raise NotImplementedError
+
+    @property
+    def group(self) -> Int64s:
+        """Group of each unit."""
+        assert self.layout is not None
+        return np.arange(len(self.layout.names))
+
+    def average(self, logs: list[Floats]) -> tuple[Floats, float]:
+        """Averages over states and particles, and the standard error of their sum."""
+        return averaged(logs, self.group)
+
+    def of_new(self, units: Floats) -> tuple[Floats, Int64s]:
+        """Log probability of the new terms of each group, given that they are new, and their number."""
+        return np.zeros(len(units)), np.zeros(len(units), dtype=np.int64)
+
+
 def _exp(x: float) -> float:
     return math.exp(x) if x < 709 else math.inf
 
@@ -127,12 +160,9 @@ def _exp(x: float) -> float:
 def averaged(
     logs: Sequence[Floats], group: Int64s, given: Sequence[Floats] | None = None
 ) -> tuple[Floats, float]:
-    """Log of the mean probability of each unit over particles and states, standard error of their sum.
-
-    ``logs`` has an array (n_particles, n_units) per state. Particles of different groups are independent. The
-    error is to first order; NaN if there is one state and one particle. ``given`` has log probabilities of
-    what the units are conditional on: probabilities are then divided by their mean.
-    """
+    """Log mean probability of each unit over particles and states, and the standard error of their sum."""
+    # An array (n_particles, n_units) a state. With `given`, probabilities of what units are conditional on,
+    # these are divided by their mean. The error is to first order.
     by_state = np.array([log_mean_exp(state) for state in logs])
     mean = log_mean_exp(by_state)
     if given is not None:
