@@ -17,6 +17,7 @@ from hdpkit import moves
 class NormalMean(hk.BaseMeasure):
     """Normal observations with known noise; the mean of a dish is Normal(mean, spread**2)."""
 
+    support = "real numbers"  # over which the predictive is tested to integrate to one
     takes_terms = False  # the values aren't words
 
     mean: float = 0.0

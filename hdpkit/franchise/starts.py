@@ -285,11 +285,11 @@ class TermClusters(Start):
         franchise.root._check_number("init", self.n_dishes or 1)
 
     def _drawn(self, franchise: Any, source: RandomStream, threads: int) -> OfCustomers | OfCells:
-        labels, known = labels_of_terms(self, franchise, source, threads), franchise.known_dishes.n
+        data, known = franchise.data, franchise.known_dishes.n
+        labels = labels_of_terms(self, data, franchise.root.most_dishes, source, threads)
         if not franchise.population.single:
             return OfCells.of_tables(_copied_in_cells(labels, franchise.topology.cells, known, source))
         key = source.generator.integers(0, 2**63, size=2).tolist()
-        data = franchise.data
         begins = np.concatenate([[0], np.cumsum(data.document_lengths, dtype=np.int64)])
         dishes: Int32s = copied_labels(labels, data.terms, begins, COPIED, *key, threads)
         return OfCustomers(dishes + np.int32(known))
@@ -361,18 +361,18 @@ def usual_clusters(n_tokens: int, n_used: int, n_terms: int) -> int:
 
 
 def labels_of_terms(
-    start: TermClusters, franchise: Any, source: RandomStream, threads: int = 1
+    start: TermClusters, corpus: Any, most_dishes: int | None, source: RandomStream, threads: int = 1
 ) -> npt.NDArray[np.int32]:
     """Cluster of each term: int32, shape (n_terms,); 0 for those that don't occur."""
-    counts = franchise.data.to_counts()
+    counts = corpus.to_counts()
     documents = np.bincount(counts.indices, minlength=counts.shape[1])  # in which each term occurs
     used = np.flatnonzero(documents)
     n_placed = min(len(used), PLACED)
     if len(used) > n_placed:
         used = used[np.argsort(-documents[used], kind="stable")]
     del documents
-    default = usual_clusters(len(franchise.data), len(used), counts.shape[1])
-    n_dishes = start.n_dishes or min(default, franchise.root.most_dishes or default)
+    default = usual_clusters(len(corpus), len(used), counts.shape[1])
+    n_dishes = start.n_dishes or min(default, most_dishes or default)
     generator = source.generator
     first = generator.choice(n_placed, min(n_dishes, n_placed), replace=False)
     return cluster_terms(

@@ -35,6 +35,7 @@ class BetaBernoulli(VectorMeasure):
     a: Any = positive("a", default=1.0)
     b: Any = positive("b", default=1.0)
 
+    support = "bits"
     examples = ((0, 1, 1), (1, 0, 1), (1, 1, 1), (0, 0, 1), (1, 1, 0))
     exact_statistics = True  # integers: independent of the order of additions and removals
 

@@ -53,6 +53,7 @@ class GammaPoisson(VectorMeasure):
     shape: Any = positive("shape", default=1.0)
     rate: Any = positive("rate", default=1.0)
 
+    support = "whole numbers"
     examples = ((0, 2), (3, 0), (1, 1), (7, 0), (1, 4))
 
     @property

@@ -145,8 +145,8 @@ class BaseMeasure(abc.ABC):
         The set of possible values, for the test harness: "real numbers", "positive numbers", "numbers from
         0 to 1", "angles", "bits", "whole numbers", "vectors", or "sphere" (vectors of length 1). If the
         predictive is conditional on a part of the value, a method ``support(value)`` that returns the set of
-        the other part, that part, and a function that makes a value from another such part. None: the harness
-        tries all sets that could contain the examples.
+        the other part, that part, and a function that makes a value from another such part. None: if there
+        are no `n_terms`, the harness doesn't check that predictives add up to one.
     seats_values : bool
         True if values sit at tables of their own, which are part of the state; the bank seats them.
     takes_terms : bool

@@ -104,6 +104,7 @@ class VectorMeasure(BaseMeasure):
     ``n_dims`` is D, or 0 for single numbers; by default it is taken from the parameters or the data.
     """
 
+    support = "vectors"
     takes_terms = False
     examples: ClassVar[Any] = (0.3, -1.1), (0.1, 0.4), (-1.2, 0.2), (2.0, 1.5), (0.4, -0.3)
 

@@ -194,14 +194,8 @@ class Sharing:
         """Each restaurant separately."""
         for j in range(len(self.nodes)):
             own = slice(j, j + 1)
-            yield Sharing(
-                self.sizes_of,
-                self.nodes[own],
-                self.theta[own],
-                self.d[own],
-                self.customers[own],
-                self.tables[own],
-            )
+            arrays = self.nodes[own], self.theta[own], self.d[own], self.customers[own], self.tables[own]
+            yield Sharing(self.sizes_of, *arrays)
 
     def size_counts(self) -> tuple[Int64s, Int64s]:
         """Sizes of all their tables, ascending, and the number of tables of each size."""

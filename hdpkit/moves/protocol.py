@@ -282,16 +282,10 @@ class Move(abc.ABC):
     def others(self, state: Franchise) -> Sequence[Franchise]:
         """Return the further franchises of an ensemble move, over the data of this one; by default none.
 
-        The scheduler calls it before the first sweep. It starts each of these franchises like the one of
-        the run, and every other move of the schedule updates each of them in every sweep, from streams of
-        its own. They belong to the state of the run's franchise: the move makes them in the first call, and
-        registers a part that freezes and thaws them. The run's trace, samples and final state are those of
-        the franchise itself.
-
-        Parameters
-        ----------
-        state : Franchise
-            The franchise of the run.
+        The scheduler calls it before the first sweep. It starts each of them like the franchise of the run,
+        and every other move updates each in every sweep, from streams of its own. The move makes them in the
+        first call, and registers a part that freezes and thaws them. Trace, samples and final state are those
+        of the run's franchise.
         """
         return ()
 

@@ -37,40 +37,36 @@ def _powers(value: Any) -> tuple[float, ...]:
 class ReplicaExchange(Move):
     """Exchange the states of chains at powers of the likelihood (parallel tempering).
 
-    A run with this move has a further chain for each power below 1. All other moves of the schedule update
-    these chains too, from streams of their own. The chain at power b has the posterior p(z) L_b(z), where z
-    is the state and L_b the likelihood of ``measure.tempered(b)``. Over most measures that is L ** b, where L
-    is the probability of the data given their dishes, with parameters of dishes integrated out. Over
+    A run with this move has a further chain for each power below 1, which all other moves of the schedule
+    update too, from streams of their own. The chain at power b has the posterior p(z) L_b(z), where z is the
+    state and L_b the likelihood of ``measure.tempered(b)``: over most measures L ** b, where L is the
+    probability of the data given their dishes, with parameters of dishes integrated out. Over
     `DirichletMultinomial` topics phi give terms the weights phi ** b before they are integrated out: L_b is
     the product over dishes of B(eta + b n_k) / B(eta), where B is the normaliser of a Dirichlet distribution.
-    Over `NonConjugate` the likelihood given the parameters is raised to the power. Chains at low powers pass
-    between modes that are far from each other at power 1. Each application proposes to exchange the
-    states of neighbours: of the first and second power, the third and fourth, ... and in every other
-    application of the second and third, the fourth and fifth, ... (Swendsen & Wang 1986; Geyer 1991).
-    States z at power b and y at power c are exchanged with probability min(1, L_b(y) L_c(z) / (L_b(z)
-    L_c(y))).
+    Over `NonConjugate` the likelihood given the parameters is raised to the power. Each application proposes
+    to exchange the states of neighbours: of the first and second power, the third and fourth, ... and in
+    every other application of the second and third, ... (Swendsen & Wang 1986; Geyer 1991). States z at power
+    b and y at power c are exchanged with probability min(1, L_b(y) L_c(z) / (L_b(z) L_c(y))).
 
-    The run's trace, samples, callbacks and final franchise are those of the chain at power 1.
-    ``trace.moves`` has a row for each pair, for instance "ReplicaExchange 1.0 0.9"; seconds of other moves
-    are those of all chains. ``trace["replicas/walker"]`` is the number of the chain from which the state at
-    power 1 descends. The further chains are saved in run folders and continue there bit for bit; a copy of
-    a franchise doesn't have them.
+    The run's trace, samples, callbacks and final franchise are those of the chain at power 1. ``trace.moves``
+    has a row for each pair, for instance "ReplicaExchange 1.0 0.9"; seconds of other moves are those of all
+    chains. ``trace["replicas/walker"]`` is the number of the chain from which the state at power 1 descends.
+    The further chains are saved in run folders and continue there bit for bit; a copy of a franchise has
+    none.
 
     Parameters
     ----------
     powers : sequence of float
         1, and then one or more falling numbers above 0. Neighbours should exchange states in 20 to 40 % of
-        the attempts; the number of powers that this needs grows with the square root of the size of the
-        data.
+        the attempts; the number of powers that this needs grows with the square root of the size of the data.
 
     Notes
     -----
-    Between powers the dishes of a state keep their topics but get new ids, since ids are counted for each
-    chain. A run is refused with known components, and over a measure that has no powers: of observed dishes,
-    dishes that differ by restaurant (`Bursty`), or dishes that keep numbers or selection proportions in the
-    state. It is also refused with a move that the measure at a power doesn't serve: over most measures one
-    that draws parameters of dishes (`SliceGibbs`, `CountGibbs`, `BeamSampler`). A move of your own must take
-    probabilities of data from the franchise or its measure: then it serves every power.
+    Between powers the dishes of a state keep their topics but get new ids. A run is refused with known
+    components, over a measure that has no powers (observed dishes, `Bursty`, dishes that keep numbers or
+    selection proportions in the state), and with a move that the measure at a power doesn't serve: over most
+    measures one that draws parameters of dishes (`SliceGibbs`, `CountGibbs`, `BeamSampler`). A move of your
+    own must take probabilities of data from the franchise or its measure.
 
     References
     ----------

@@ -9,9 +9,10 @@ from typing import Any
 
 import attrs
 import numpy as np
+from attrs.validators import optional
 
 from hdpkit._franchise_lock import HeldInterrupt
-from hdpkit.checks import choice, function, items, positive_number, real_number, whole_number
+from hdpkit.checks import choice, function, items, positive_number, real_number, validator, whole_number
 from hdpkit.errors import InterruptedRunWarning, ManyTopicsWarning, RunError
 from hdpkit.franchise.franchise import Franchise
 from hdpkit.franchise.sample import Sample, SeatingSample, kept_of
@@ -22,16 +23,6 @@ from hdpkit.run.sweeps import Chain, Order, Progress
 from hdpkit.run.trace import Draw, Trace
 
 DEFAULT_SECONDS = 60.0
-
-
-def _sweeps(instance: Any, attribute: Any, value: Any) -> None:
-    if value is not None:
-        whole_number("sweeps", value, 1, remedy="For instance 100.")
-
-
-def _seconds(instance: Any, attribute: Any, value: Any) -> None:
-    if value is not None:
-        positive_number("seconds", value, remedy="For instance 60.")
 
 
 @attrs.frozen
@@ -48,11 +39,15 @@ class Checkpoint:
         After this many seconds. If neither is given, 60.
     """
 
-    sweeps: int | None = attrs.field(default=None, validator=_sweeps)
-    seconds: float | None = attrs.field(default=None, validator=_seconds)
+    sweeps: int | None = attrs.field(
+        default=None, validator=optional(validator(whole_number, 1, remedy="For instance 100."))
+    )
+    seconds: float | None = attrs.field(
+        default=None, validator=optional(validator(positive_number, remedy="For instance 60."))
+    )
 
     def due(self, sweeps: int, seconds: float) -> bool:
-        """Whether a checkpoint is due, this many sweeps and seconds after the last one.
+        """Whether a checkpoint is due.
 
         Parameters
         ----------
@@ -60,10 +55,6 @@ class Checkpoint:
             Sweeps since the last one.
         seconds : float
             Seconds since the last one.
-
-        Returns
-        -------
-        bool
         """
         sweeps, seconds = whole_number("sweeps", sweeps), real_number("seconds", seconds)
         limit = DEFAULT_SECONDS if self.sweeps is None and self.seconds is None else self.seconds

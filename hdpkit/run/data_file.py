@@ -42,9 +42,11 @@ def tree_of_data(data: RunData) -> dict[str, Any]:
                 "n_terms", data.n_terms, f"at most {most} for {len(data)} tokens",
                 "Number the terms that occur, or give the corpus its vocabulary.",
             )  # fmt: skip
+        cells = data.cells
+        where = {"terms": data.values} if cells is None else {"cells": [cells.begin, cells.term, cells.count]}
         tree: dict[str, Any] = {
             "kind": "corpus",
-            **({"terms": data.values} if data.cells is None else {"cells": _packed(data.cells)}),
+            **where,
             "n_terms": data.n_terms,
             "vocabulary": None if data.vocabulary is None else list(data.vocabulary),
             "names": None if data.names is None else list(data.names),
@@ -72,24 +74,21 @@ def tree_of_data(data: RunData) -> dict[str, Any]:
             "objects": data.values.dtype == object,
             "labels": [[n, *data.labels[n]] for n in data.label_names],
             **({} if data.columns is None else {"columns": list(data.columns)}),
-            **(_of_sequences(data) if isinstance(data, Sequences) else {}),
         }
+        if isinstance(data, Sequences):
+            tree |= {
+                "kind": "sequences",
+                "missing": data.missing.astype(np.int8),
+                "lengths": data.lengths,
+                "names": list(data.names),
+                "n_terms": getattr(data, "n_terms", None),
+                "vocabulary": None if data.vocabulary is None else list(data.vocabulary),
+            }
     else:
         raise RunError(
             "data", type(data).__name__, "a Corpus, NGrams, Sequences or Groups", "Convert the data."
         )
     return tree
-
-
-def _of_sequences(data: Sequences) -> dict[str, Any]:
-    return {
-        "kind": "sequences",
-        "missing": data.missing.astype(np.int8),
-        "lengths": data.lengths,
-        "names": list(data.names),
-        "n_terms": getattr(data, "n_terms", None),
-        "vocabulary": None if data.vocabulary is None else list(data.vocabulary),
-    }
 
 
 def data_of_tree(tree: Any) -> RunData:
@@ -120,39 +119,27 @@ def data_of_tree(tree: Any) -> RunData:
         values = objects
     _check(isinstance(values, np.ndarray) and values.ndim >= 1)
     columns = tree.get("columns")
-    _check(columns is None or (isinstance(columns, list) and values.shape[1:] == (len(columns),)))
-    _check(columns is None or all(type(name) is str for name in columns))
-    common = {
-        "values": _fixed(values),
-        "labels": _labels(tree["labels"], len(values)),
-        "columns": None if columns is None else tuple(columns),
-    }
-    return (
-        Sequences(**common, **_sequences(tree, values)) if tree["kind"] == "sequences" else Groups(**common)
-    )
-
-
-def _sequences(tree: dict[str, Any], values: Any) -> dict[str, Any]:
-    """What sequences have in addition to groups, checked."""
-    missing, lengths, n_terms, words = (tree[key] for key in ("missing", "lengths", "n_terms", "vocabulary"))
-    _check(missing.dtype == np.int8 and missing.shape == (len(values),))
-    _check(bool(((missing == 0) | (missing == 1)).all()))
-    _check(lengths.dtype == np.int64 and lengths.ndim == 1 and bool((lengths >= 0).all()))
-    _check(int(lengths.sum()) == len(values) and len(set(tree["names"])) == len(lengths))
+    if columns is not None:
+        _check(isinstance(columns, list) and values.shape[1:] == (len(columns),))
+        _check(all(type(name) is str for name in columns))
+        columns = tuple(columns)
+    common = {"values": _fixed(values), "labels": _labels(tree["labels"], len(values)), "columns": columns}
+    if tree["kind"] != "sequences":
+        return Groups(**common)
+    n, n_terms = len(values), tree["n_terms"]
     if n_terms is not None:
-        _check(type(n_terms) is int and 1 <= n_terms <= ID_LIMIT)
-        _check(words is not None or n_terms <= _most_terms(len(values)))
-        _check(values.dtype == np.int32 and bool(((values >= 0) & (values < n_terms)).all()))
-    if words is not None:
-        _check(isinstance(words, list) and len(words) == n_terms == len(set(words)))
-        _check(all(type(word) is str for word in words))
-    return {
-        "missing": _fixed(missing.astype(bool)),
-        "lengths": _fixed(lengths),
-        "names": tuple(tree["names"]),
-        "n_terms": n_terms,
-        "vocabulary": None if words is None else tuple(words),
-    }
+        _check_terms(tree, n)
+        _ints(values, np.int32, 0, n_terms - 1)
+    missing, lengths = _ints(tree["missing"], np.int8, 0, 1, n), _ints(tree["lengths"], np.int64, 0, n)
+    _check(int(lengths.sum()) == n and len(set(tree["names"])) == len(lengths))
+    return Sequences(
+        **common,
+        missing=_fixed(missing.astype(bool)),
+        lengths=lengths,
+        names=tuple(tree["names"]),
+        n_terms=n_terms,
+        vocabulary=_texts(tree["vocabulary"], n_terms),
+    )
 
 
 def _most_terms(n_tokens: int) -> int:
@@ -160,117 +147,87 @@ def _most_terms(n_tokens: int) -> int:
     return max(Limits().max_terms, _TERMS_PER_TOKEN * n_tokens)
 
 
-def _packed(cells: Cells) -> list[Any]:
-    return [cells.begin, cells.term, cells.count]
-
-
 def _label_codes(data: Corpus, name: str) -> Any:
     """Codes of a label: one per token, or one per document for a corpus from counts."""
     return data.labels[name] if data.cells is None else data.document_labels[name]
 
 
-def _corpus_of_cells(tree: dict[str, Any]) -> Corpus:
-    begin, term, count = tree["cells"]
-    lengths, n_terms = tree["lengths"], tree["n_terms"]
-    _check(type(n_terms) is int and 1 <= n_terms <= ID_LIMIT)
-    for array, kind in ((begin, np.int64), (term, np.int32), (count, np.int32), (lengths, np.int64)):
-        _check(isinstance(array, np.ndarray) and array.dtype == kind and array.ndim == 1 and len(array) > 0)
-    _check(len(term) == len(count) and begin[0] == 0 and begin[-1] == len(term))
-    _check(bool((np.diff(begin) >= 0).all()) and bool((count > 0).all()))
-    _check(bool(((term >= 0) & (term < n_terms)).all()))
+def _cells(columns: Any, n_terms: int) -> Cells:
+    begin, term, count = columns
+    term = _ints(term, np.int32, 0, n_terms - 1)
+    count, begin = _ints(count, np.int32, 1, TOKEN_LIMIT, len(term)), _ints(begin, np.int64, 0, len(term))
+    _check(len(term) > 0 and len(begin) > 0 and begin[0] == 0 and begin[-1] == len(term))
+    _check(bool((np.diff(begin) >= 0).all()))
     inside = np.ones(len(term), dtype=bool)
     inside[begin[:-1][np.diff(begin) > 0]] = False
     _check(bool((np.diff(term.astype(np.int64))[inside[1:]] > 0).all()))
     _check(int(count.sum(dtype=np.int64)) < TOKEN_LIMIT)
-    cells = Cells.of(begin, term, count)
-    _check(np.array_equal(cells.lengths, lengths))
-    _check(tree["vocabulary"] is not None or n_terms <= _most_terms(cells.n_customers))
-    return _of_documents(tree, Tokens(cells=cells), _labels(tree["labels"], len(lengths)), _offsets(lengths))
-
-
-def _texts(tree: dict[str, Any], n_terms: int, n_documents: int) -> tuple[str, ...] | None:
-    """Names of documents, and the vocabulary, both checked."""
-    for texts, n in ((tree["vocabulary"], n_terms), (tree["names"], n_documents)):
-        if texts is not None:
-            _check(isinstance(texts, list) and len(texts) == n == len(set(texts)))
-            _check(all(type(text) is str for text in texts))
-    return None if tree["names"] is None else tuple(tree["names"])
+    return Cells.of(begin, term, count)
 
 
 def _corpus(tree: dict[str, Any]) -> Corpus:
-    if "cells" in tree:
-        return _corpus_of_cells(tree)
-    terms, lengths, n_terms = tree["terms"], tree["lengths"], tree["n_terms"]
-    _check(type(n_terms) is int and 1 <= n_terms <= ID_LIMIT)
-    # Every term needs memory, and a forged file of a few bytes can declare any number of terms.
-    _check(tree["vocabulary"] is not None or n_terms <= _most_terms(len(terms)))
-    _check(terms.dtype == np.int32 and terms.ndim == 1 and len(terms) > 0)
-    _check(bool(((terms >= 0) & (terms < n_terms)).all()))
-    _check(lengths.dtype == np.int64 and lengths.ndim == 1 and len(lengths) > 0)
-    _check(bool(((lengths >= 0) & (lengths <= len(terms))).all()) and int(lengths.sum()) == len(terms))
-    offsets, filled = _offsets(lengths), lengths > 0  # the file has a code per token
-    labels: dict[str, Codes] = {}
-    for name, (codes, keys) in _labels(tree["labels"], len(terms)).items():
-        own = np.full(len(lengths), -1, dtype=np.int64)
-        own[filled] = codes[offsets[:-1][filled]]
-        labels[name] = (_fixed(own), keys)
-    return _of_documents(tree, Tokens(_fixed(terms)), labels, offsets)
-
-
-def _offsets(lengths: Any) -> Any:
+    n_terms, vocabulary = tree["n_terms"], tree["vocabulary"]
+    cells = _cells(tree["cells"], n_terms) if "cells" in tree else None
+    n = len(tree["terms"]) if cells is None else cells.n_customers
+    _check_terms(tree, n)
+    lengths = _ints(tree["lengths"], np.int64, 0, n)
+    _check(n > 0 and len(lengths) > 0 and int(lengths.sum()) == n)
     offsets = np.zeros(len(lengths) + 1, np.int64)
     np.cumsum(lengths, out=offsets[1:])
-    return offsets
-
-
-def _of_documents(tree: dict[str, Any], tokens: Tokens, labels: dict[str, Codes], offsets: Any) -> Corpus:
-    """Return the corpus with labels given by document."""
-    lengths, n_terms = tree["lengths"], tree["n_terms"]
-    names = _texts(tree, n_terms, len(lengths))
+    if cells is None:
+        tokens, filled = Tokens(_ints(tree["terms"], np.int32, 0, n_terms - 1)), lengths > 0
+        labels: dict[str, Codes] = {}
+        for name, (codes, keys) in _labels(tree["labels"], n).items():  # the file has a code per token
+            own = np.full(len(lengths), -1, dtype=np.int64)
+            own[filled] = codes[offsets[:-1][filled]]
+            labels[name] = (_fixed(own), keys)
+    else:
+        _check(np.array_equal(cells.lengths, lengths))
+        tokens, labels = Tokens(cells=cells), _labels(tree["labels"], len(lengths))
+    names = _texts(tree["names"], len(lengths))
     _check("document" not in labels)
     documents = _fixed(np.arange(len(lengths), dtype=np.int64))
     return Corpus(
         tokens=tokens,
         labels={"document": (documents, range(len(lengths)) if names is None else names), **labels},
         n_terms=n_terms,
-        vocabulary=None if tree["vocabulary"] is None else tuple(tree["vocabulary"]),
+        vocabulary=_texts(vocabulary, n_terms),
         names=names,
-        document_lengths=_fixed(lengths),
+        document_lengths=lengths,
         offsets=_fixed(offsets),
     )
 
 
 def _ngrams(tree: dict[str, Any]) -> NGrams:
-    values, offsets, contexts = tree["values"], tree["offsets"], tree["contexts"]
-    _check(isinstance(tree["vocabulary"], list) and isinstance(tree["context_symbols"], list))
-    history = values if tree["history"] is None else tree["history"]
-    n, n_words, n_symbols = len(values), len(tree["vocabulary"]), len(tree["context_symbols"])
-    symbols = tree["context_symbols"]
+    keys = "offsets", "contexts", "history", "order", "context_symbols"
+    offsets, contexts, given, order, symbols = (tree[key] for key in keys)
+    _check(isinstance(tree["vocabulary"], list) and isinstance(symbols, list))
+    n_words, n_symbols = len(tree["vocabulary"]), len(symbols)
     _check(len(set(symbols)) == n_symbols and len(set(tree["vocabulary"])) == n_words)
-    if contexts is None:
-        _check(symbols == ([] if tree["start"] is None else [tree["start"]]))
-        _check(offsets.dtype == np.int64 and offsets.ndim == 1 and offsets[0] == 0 and offsets[-1] == n)
-        _check(bool((np.diff(offsets) >= 0).all()))
-    else:
+    _check(type(order) is int and 1 <= order <= _ORDERS and type(tree["fixed_vocabulary"]) is bool)
+    values = _ints(tree["values"], np.int32, 0, n_words - 1)
+    n, history = len(values), values
+    if contexts is not None:
         history, offsets = None, np.arange(n + 1)
-        _check(contexts.dtype == np.int32 and contexts.shape == (n, tree["order"] - 1))
+        _check(contexts.dtype == np.int32 and contexts.shape == (n, order - 1))
         _check(bool(((contexts == NO_SYMBOL) | ((contexts >= -n_symbols) & (contexts < n_words))).all()))
-    for ids in (values, history):
-        _check(ids is None or (ids.dtype == np.int32 and ids.shape == (n,)))
-        _check(ids is None or bool(((ids >= 0) & (ids < n_words)).all()))
-    _check(type(tree["order"]) is int and 1 <= tree["order"] <= _ORDERS)
-    _check(type(tree["fixed_vocabulary"]) is bool)
+    else:
+        _check(symbols == ([] if tree["start"] is None else [tree["start"]]))
+        _check(offsets[0] == 0 and offsets[-1] == n)
+        _check(bool((np.diff(_ints(offsets, np.int64, 0, n)) >= 0).all()))
+        if given is not None:
+            history = _ints(given, np.int32, 0, n_words - 1, n)
     hash((tree["start"], tree["end"]))  # raises a TypeError if not hashable
     return NGrams(
         values=values,
         labels={},
-        order=tree["order"],
+        order=order,
         vocabulary=tuple(tree["vocabulary"]),
         start=tree["start"],
         end=tree["end"],
         fixed_vocabulary=tree["fixed_vocabulary"],
         offsets=offsets,
-        context_symbols=tuple(tree["context_symbols"]),
+        context_symbols=tuple(symbols),
         history=history,
         explicit=contexts,
     )
@@ -281,6 +238,29 @@ def _check(holds: bool) -> None:
         raise ValueError("arrays that don't fit together")
 
 
+def _check_terms(tree: dict[str, Any], n_tokens: int) -> None:
+    n_terms = tree["n_terms"]
+    _check(type(n_terms) is int and 1 <= n_terms <= ID_LIMIT)
+    # Every term needs memory, and a forged file of a few bytes can declare any number of terms.
+    _check(tree["vocabulary"] is not None or n_terms <= _most_terms(n_tokens))
+
+
+def _texts(texts: Any, n: int) -> tuple[str, ...] | None:
+    """n different texts, or None."""
+    if texts is None:
+        return None
+    _check(isinstance(texts, list) and len(texts) == n == len(set(texts)))
+    _check(all(type(text) is str for text in texts))
+    return tuple(texts)
+
+
+def _ints(array: Any, dtype: Any, low: int, high: int, n: int | None = None) -> Any:
+    """A vector of whole numbers from low to high, n of them if given, read only."""
+    _check(isinstance(array, np.ndarray) and array.dtype == dtype and array.ndim == 1)
+    _check((n is None or len(array) == n) and bool(((array >= low) & (array <= high)).all()))
+    return _fixed(array)
+
+
 def _labels(listed: Any, n: int) -> dict[str, Any]:
     """Labels of n customers."""
     _check(isinstance(listed, list))
@@ -288,9 +268,7 @@ def _labels(listed: Any, n: int) -> dict[str, Any]:
     for name, codes, keys in listed:
         _check(isinstance(name, str) and name not in labels)
         _check(isinstance(keys, list | tuple | range) and len(set(keys)) == len(keys))
-        _check(isinstance(codes, np.ndarray) and codes.dtype == np.int64 and codes.shape == (n,))
-        _check(bool(((codes >= -1) & (codes < len(keys))).all()))
-        labels[name] = (_fixed(codes), keys)
+        labels[name] = (_ints(codes, np.int64, -1, len(keys) - 1, n), keys)
     return labels
 
 

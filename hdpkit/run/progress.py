@@ -189,6 +189,8 @@ def bar_of(progress: Any) -> AbstractContextManager[Any]:
     """The argument ``progress`` as a context manager: a bar, closed at the end, for True; None for False."""
     if progress is True:
         return ProgressBar()
+    if progress is not None and progress is not False:
+        function("progress", progress, remedy="True shows a bar.")
     return contextlib.nullcontext(None if progress is False else progress)
 
 
@@ -207,8 +209,6 @@ class ProgressBar:
         Where to write; by default the standard error at the first tick.
     seconds_between_lines : float
         The shortest time between plain lines if there is no terminal.
-    clock : callable
-        A clock in seconds, for tests.
     unit : str
         What a customer is called in the plural.
     """
@@ -218,7 +218,6 @@ class ProgressBar:
         file: TextIO | None = None,
         *,
         seconds_between_lines: float = 5.0,
-        clock: Callable[[], float] = time.monotonic,
         unit: str = "tokens",
     ) -> None:
         if file is not None and (isinstance(file, type) or not callable(getattr(file, "write", None))):
@@ -227,10 +226,8 @@ class ProgressBar:
             raise ParameterError(
                 "seconds_between_lines", seconds_between_lines, "finite and at least 0", "5.0 is usual."
             )
-        function("clock", clock, remedy="Leave it out: it is for tests.")
         self._file = file
         self._seconds_between_lines = seconds_between_lines
-        self._clock = clock
         self._format = functools.partial(format_tick, unit=text("unit", unit, remedy="For instance tokens."))
         self._console: Console | None = None
         self._bar: Progress | None = None
@@ -255,13 +252,7 @@ class ProgressBar:
             self.close()
 
     def __call__(self, tick: Tick) -> None:
-        """Show a tick.
-
-        Parameters
-        ----------
-        tick : Tick
-            The progress of the run.
-        """
+        """Show a tick."""
         instance("tick", tick, Tick, "a Tick", remedy="Pass the bar as progress= of a run.")
         if self._console is None:
             self._start()
@@ -315,7 +306,7 @@ class ProgressBar:
             self._bar.start()
 
     def _write_line(self, tick: Tick) -> None:
-        now = self._clock()
+        now = time.monotonic()
         last = self._last_line.get(tick.chain, -float("inf"))
         if self._console is not None and (tick.finished or now - last >= self._seconds_between_lines):
             self._last_line[tick.chain] = now

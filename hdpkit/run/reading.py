@@ -53,35 +53,7 @@ def read_like(
     allow: Iterable[Any] = (),
     limits: Limits | None = None,
 ) -> ReadCorpus:
-    """Read new documents over a run's terms, in the same way as the corpus of the run.
-
-    Parameters
-    ----------
-    run_folder : path
-        Folder of a run begun by ``hdpkit fit``.
-    path : path
-        Texts if the run's corpus was texts (the format may differ), counts if it was counts.
-    format : str, optional
-        Format of the new documents; by default it is detected.
-    layout : Layout, optional
-        Layout of the texts; by default that of the run's corpus. Group columns may be missing; if one is
-        missing, or its value doesn't occur in the run, the document lacks the label.
-    allow : iterable
-        Modules or functions from which your tokenizer may be imported; as in `hk.open_run`.
-    limits : Limits, optional
-
-    Returns
-    -------
-    ReadCorpus
-        With the number of words of each document, including words outside the run's vocabulary.
-
-    Raises
-    ------
-    RunError
-        If the run folder doesn't record how its corpus was read, or is damaged.
-    DataError
-        As for `read_corpus`; also if counts are given for a run over texts, or texts for a run over counts.
-    """
+    """Read new documents over a run's terms: texts in any format if its corpus was texts, else counts."""
     known = load_reading(run_folder, allow)
     data: Any = RunFolder.open(
         absolute_path("run_folder", run_folder, remedy="Give the folder of the run.")

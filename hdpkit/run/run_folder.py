@@ -15,6 +15,7 @@ from typing import Any, Self
 import attrs
 import filelock
 import numpy as np
+from attrs.validators import deep_mapping, instance_of, optional
 
 from hdpkit.allowed import Allowed
 from hdpkit.checks import (
@@ -23,6 +24,7 @@ from hdpkit.checks import (
     flag,
     positive_number,
     seed_number,
+    validator,
     whole_number,
     whole_numbers,
 )
@@ -53,20 +55,42 @@ STATE = "state.npz"
 SECONDS_FOR_ORPHANS = 10.0  # a worker whose parent has died ends well within this time
 
 
+def _sweeps(given: Any) -> tuple[int, ...]:
+    return tuple(whole_numbers("samples", given, 0, LARGEST, remedy="").tolist())
+
+
+def _rule(given: dict[str, Any] | None) -> Samples | None:
+    return None if given is None else Samples(**given)
+
+
+_NUMBER = validator(whole_number)
+_POSITIVE = validator(whole_number, 1)
+
+
 @attrs.frozen
 class Checkpointed:
     """A checkpoint."""
 
-    sweep: int
-    target: int  # the sweep at which the chain is to end
-    stopped: bool  # whether a callback ended the run
-    draws: int  # of the trace up to it
-    records: int  # of moves in this trace
-    frozen: dict[str, Any]  # see `Franchise.freeze`
-    seed: int  # of the streams, as is ``chain``
-    chain: int
-    samples: tuple[int, ...]  # sweeps of the samples taken
-    rule: Samples | None  # which samples it takes, as it was last continued
+    sweep: int = attrs.field(validator=_NUMBER)
+    target: int = attrs.field(validator=_NUMBER)  # the sweep at which the chain is to end
+    stopped: bool = attrs.field(validator=validator(flag))  # whether a callback ended the run
+    draws: int = attrs.field(validator=_NUMBER)  # of the trace up to it
+    records: int = attrs.field(validator=_NUMBER)  # of moves in this trace
+    seed: int = attrs.field(validator=validator(seed_number))  # of the streams, as is ``chain``
+    chain: int = attrs.field(validator=_NUMBER)
+    samples: tuple[int, ...] = attrs.field(converter=_sweeps)  # of the samples taken
+    rule: Samples | None = attrs.field(converter=_rule)  # which it takes, as it was last continued
+    frozen: dict[str, Any] = attrs.field()  # see `Franchise.freeze`
+
+    @samples.validator
+    def _check_samples(self, attribute: Any, value: Any) -> None:
+        if list(value) != sorted(set(value)) or max(value, default=0) > self.sweep:
+            raise ValueError("its samples are in another order")
+
+    @frozen.validator
+    def _check_sweep(self, attribute: Any, value: Any) -> None:
+        if not isinstance(value, dict) or value.get("sweep") != self.sweep:
+            raise ValueError("its state is of another sweep")
 
 
 class ChainFolder(ChainFiles):
@@ -84,26 +108,7 @@ class ChainFolder(ChainFiles):
             return None
         tree = self.read(STATE, "state")
         with reading(self.path / STATE):
-            for name in ("sweep", "target", "draws", "records", "chain"):
-                whole_number(name, tree[name])
-            flag("stopped", tree["stopped"])
-            if not isinstance(tree["frozen"], dict) or tree["frozen"].get("sweep") != tree["sweep"]:
-                raise ValueError("its state is of another sweep")
-            samples = whole_numbers("samples", tree["samples"], 0, tree["sweep"], remedy="").tolist()
-            if samples != sorted(set(samples)):
-                raise ValueError("its samples are in another order")
-            return Checkpointed(
-                sweep=tree["sweep"],
-                target=tree["target"],
-                stopped=tree["stopped"],
-                draws=tree["draws"],
-                records=tree["records"],
-                frozen=tree["frozen"],
-                seed=seed_number("seed", tree["seed"]),
-                chain=tree["chain"],
-                samples=tuple(samples),
-                rule=None if tree["rule"] is None else Samples(**tree["rule"]),
-            )
+            return Checkpointed(**{field.name: tree[field.name] for field in attrs.fields(Checkpointed)})
 
     def begun(self) -> tuple[Checkpointed | None, Trace]:
         """The newest checkpoint, and the trace up to it."""
@@ -268,18 +273,30 @@ _FORMATS = {DATA: "hdpkit data", INIT: "hdpkit start"}
 class Settings:
     """The settings of a run; attributes without a comment are as given to `Scheduler.run`."""
 
-    target: int  # the sweep at which every chain was planned to end when the run began
-    seed: int
-    stream: int  # of the first chain
-    chains: int | None  # None: one chain, whose result is a Trace
-    thin: int
-    audit_every: int | None
-    checkpoint_sweeps: int | None
-    checkpoint_seconds: float | None
-    exact: bool  # whether all moves are exact
-    record: dict[str, str | None]  # names of functions; None for one that can't be found by name
-    samples: dict[str, Any] | None = None  # the arguments of `Samples`
-    spool: str | None = None  # over shards: folder of the files of its tokens; may change
+    # the sweep at which every chain was planned to end when the run began
+    target: int = attrs.field(validator=_NUMBER)
+    seed: int = attrs.field(validator=validator(seed_number))
+    stream: int = attrs.field(validator=validator(whole_number, 0, 2**32 - 1))  # of the first chain
+    chains: int | None = attrs.field(  # None: one chain, whose result is a Trace
+        validator=optional(validator(whole_number, 1, MOST_CHAINS))
+    )
+    thin: int = attrs.field(validator=_POSITIVE)
+    audit_every: int | None = attrs.field(validator=optional(_POSITIVE))
+    checkpoint_sweeps: int | None = attrs.field(validator=optional(_POSITIVE))
+    checkpoint_seconds: float | None = attrs.field(validator=optional(validator(positive_number)))
+    exact: bool = attrs.field(validator=validator(flag))  # whether all moves are exact
+    record: dict[str, str | None] = attrs.field(  # names of functions; None if it can't be found by name
+        validator=deep_mapping(instance_of(str), optional(instance_of(str)), instance_of(dict))
+    )
+    samples: dict[str, Any] | None = attrs.field(default=None)  # the arguments of `Samples`
+    spool: str | None = attrs.field(  # over shards: folder of the files of its tokens; may change
+        default=None, validator=optional(instance_of(str))
+    )
+
+    @samples.validator
+    def _check_rule(self, attribute: Any, value: Any) -> None:
+        if value is not None:
+            Samples(**value)
 
 
 _LEFT_OUT = ("samples", "spool")  # where they are None
@@ -307,7 +324,6 @@ class RunFolder:
             self.data_digest = self.files[DATA]
             if len(self.id) != 16:
                 raise ValueError("run")
-            _check_settings(self.settings)
             for name, kind in (("franchise", dict), ("moves", list), ("init", dict)):
                 if not isinstance(content[name], kind):
                     raise ValueError(f"{name} = {short_repr(content[name])}")
@@ -498,34 +514,6 @@ class RunFolder:
     def _part(self, name: str) -> Any:
         with reading(self.path / RUN):
             return self._content[name]
-
-
-def _check_settings(settings: Settings) -> None:
-    """Raise a ParameterError, which is a ValueError, unless the settings are valid."""
-    for name, low, high in (
-        ("target", 0, LARGEST),
-        ("stream", 0, 2**32 - 1),
-        ("thin", 1, LARGEST),
-        ("chains", 1, MOST_CHAINS),
-        ("audit_every", 1, LARGEST),
-        ("checkpoint_sweeps", 1, LARGEST),
-    ):
-        value = getattr(settings, name)
-        if value is not None or name in ("target", "stream", "thin"):
-            whole_number(name, value, low, high)
-    seed_number("seed", settings.seed)
-    if settings.checkpoint_seconds is not None:
-        positive_number("checkpoint_seconds", settings.checkpoint_seconds)
-    flag("exact", settings.exact)
-    if settings.samples is not None:
-        Samples(**settings.samples)
-    if not isinstance(settings.spool, str | None):
-        raise ValueError(f"spool = {short_repr(settings.spool)}")
-    names = settings.record
-    if not isinstance(names, dict) or not all(
-        name is None or isinstance(name, str) for name in names.values()
-    ):
-        raise ValueError(f"record = {short_repr(names)}")
 
 
 def check_free(path: Path) -> None:

@@ -14,7 +14,7 @@ import attrs
 import filelock
 
 from hdpkit.allowed import Allowed
-from hdpkit.checks import LARGEST, MOST_CHAINS, absolute_path, function, instance, items, whole_number
+from hdpkit.checks import LARGEST, MOST_CHAINS, absolute_path, instance, items, whole_number
 from hdpkit.errors import LostPartError, ParameterError, RunError, ScheduleError, printable
 from hdpkit.franchise.franchise import Franchise
 from hdpkit.franchise.sample import kept_of
@@ -170,9 +170,8 @@ def open_run(folder: str | os.PathLike[str], allow: Iterable[Any] = ()) -> Run:
     folder : path
         The folder that was given to `Scheduler.run`.
     allow : iterable of str, class or function
-        Code of your own that may be imported: names of modules, or the classes and functions themselves.
-        Moves, measures, stores and recorded functions from outside hdpkit are saved by name, and code named
-        in a file runs only if you allow it. An error names the module to allow when it is needed.
+        Code of your own that may be imported: names of modules, or classes and functions. What files of a run
+        name from outside hdpkit runs only if you allow it; an error names the module to allow.
 
     Returns
     -------
@@ -291,12 +290,8 @@ class Run:
     def samples(self) -> StoredSamples:
         """The samples up to the newest checkpoint of each chain, ordered by chain; each is read when used.
 
-        A missing sample of a newest checkpoint, which resuming writes again, causes a warning.
-
-        Raises
-        ------
-        CorruptRunError
-            If others are missing.
+        A missing sample of a newest checkpoint, which resuming writes again, causes a warning; another one a
+        CorruptRunError.
         """
         files, lost = list[SampleFile](), 0
         for number in range(self._files.n_chains):
@@ -319,32 +314,15 @@ class Run:
     def franchise(self, chain: int = 0) -> Franchise:
         """A franchise in the state of a chain's newest checkpoint.
 
-        Of a run over shards it has all documents, which must fit into memory; `state` needs one shard at a
-        time.
-
-        Raises
-        ------
-        RunError
-            If there is no checkpoint yet, a class isn't allowed, or the documents of all shards don't fit
-            into memory.
+        Of a run over shards it has all documents; `state` needs one shard at a time. A RunError if there is
+        no checkpoint yet, a class isn't allowed, or the documents of all shards don't fit into memory.
         """
         return self._kind.franchise(*self._newest(chain))
 
     def state(self, chain: int = 0) -> ChainState:
         """The state of a chain's newest checkpoint as summaries read it: topics, and documents in blocks.
 
-        Parameters
-        ----------
-        chain : int
-
-        Returns
-        -------
-        ChainState
-
-        Raises
-        ------
-        RunError
-            If there is no checkpoint yet, or a class isn't allowed.
+        A RunError if there is no checkpoint yet, or a class isn't allowed.
         """
         return self._kind.state(*self._newest(chain))
 
@@ -413,20 +391,18 @@ class Run:
         Parameters
         ----------
         sweeps : int, optional
-            Number of additional sweeps, counted from the chain with the most sweeps. None: the rest of the
-            planned sweeps.
-        progress, callbacks, checkpoint, processes, on_interrupt
+            Number of additional sweeps, counted from the chain with the most sweeps; by default the rest of
+            the planned ones.
+        progress, callbacks, checkpoint, processes, on_interrupt, backend
             As in `Scheduler.run`; the default interval of checkpoints is that of the run.
         record : dict of functions, optional
             Needed for functions that can't be found by name (lambdas); with the same keys.
         samples : int or Samples, optional
-            As in `Scheduler.run`, for these sweeps and later ones. The first new sample replaces those up to
-            ``samples.after``. By default samples are taken as before.
+            As in `Scheduler.run`, for these sweeps and later ones; by default as before. The first new sample
+            replaces those up to ``samples.after``.
         franchise : Franchise, optional
-            For a run without chains: a franchise of this run (as returned by `franchise`; over shards a
+            For a run without chains: one of this run (as returned by `franchise`; over shards a
             ShardedFranchise), which is changed in place. By default a new one is built.
-        backend : hdpkit.shards.Backend, optional
-            As in `Scheduler.run`, for a run over shards.
 
         Returns
         -------
@@ -436,25 +412,18 @@ class Run:
         Raises
         ------
         RunError
-            If a class isn't allowed, functions are missing, another process uses the folder
-            (LockedRunError), or it can't be read or written.
+            If a class isn't allowed, functions are missing, another process uses the folder (LockedRunError),
+            or it can't be read or written.
         """
-        check_on_interrupt(on_interrupt)
         if sweeps is not None:
             whole_number("sweeps", sweeps, 1, remedy="Leave it out to end what was planned.")
-        if processes is not None:
-            whole_number("processes", processes, 1, remedy="Leave it out for one per processor.")
-        if progress is not None and not isinstance(progress, bool):
-            function("progress", progress, remedy="True shows a bar.")
-        listeners = checked_callbacks(callbacks)
-        if checkpoint is not None and not isinstance(checkpoint, Checkpoint):
-            raise ParameterError("checkpoint", checkpoint, "an hk.Checkpoint, or None", "Leave it out.")
+        bar, listeners = bar_of(progress), _checked(callbacks, checkpoint, processes, on_interrupt)
         settings = self._files.settings
         interval = checkpoint or Checkpoint(settings.checkpoint_sweeps, settings.checkpoint_seconds)
         plan = Plan(
             record=self._functions(record),
             thin=settings.thin,
-            callbacks=tuple(listeners),
+            callbacks=listeners,
             audit_every=settings.audit_every,
             checkpoint=interval,
         )
@@ -463,17 +432,14 @@ class Run:
         else:
             if settings.chains is not None:
                 raise ParameterError(
-                    "franchise",
-                    franchise,
-                    "None, since this run has chains",
-                    "Each chain has one of its own.",
+                    "franchise", franchise, "None, since this run has chains", "Each has one of its own."
                 )
             self._kind.check_own(franchise)
         chain = chain_of(franchise, self.moves, backend)
         chain.check(samples=samples, processes=processes)
         self._warn_of_versions()
         chain.streams = Streams(settings.seed, settings.stream)
-        with locked(chain, self._files.lock), bar_of(progress) as tell:
+        with locked(chain, self._files.lock), bar as tell:
             target = chain.lead(lambda: self._target(sweeps))
             plan = attrs.evolve(plan, samples=self._rule(samples, target), progress=tell)
             trace = run_folder_to(self._files, chain, plan, target, processes)
@@ -538,7 +504,7 @@ class Run:
             )
 
 
-_SWEEPS = "Say how many to run now."
+_SWEEPS, _DEBUGGING = "Say how many to run now.", "Leave it out: it is for debugging."
 
 
 class Scheduler:
@@ -642,9 +608,8 @@ class Scheduler:
         Parameters
         ----------
         franchise : Franchise or ShardedFranchise
-            Changed in place. With ``chains`` it isn't changed: the final states are ``trace.franchises``.
-            Over a corpus in shards (`hdpkit.shards.ShardedFranchise`) there is one chain, bit for bit that
-            over the entire corpus from the same state.
+            Changed in place, but with ``chains``. Over a corpus in shards there is one chain, bit for bit
+            that over the entire corpus from the same state.
         sweeps : int
             Number of sweeps to run now.
         rng : int, SeedSequence, Generator or None
@@ -664,23 +629,21 @@ class Scheduler:
         thin : int
             Record only every thin-th sweep.
         callbacks : iterable of functions
-            Called with each `Draw`; one that returns True ends the run (with ``chains``: that chain, in
-            whose process it is called).
+            Called with each `Draw` (with ``chains``, in the process of the chain); one that returns True ends
+            the chain.
         progress : function or bool, optional
             True shows a bar, on a terminal or in a notebook (`hk.ProgressBar`). A function is called with a
             `Tick` several times a second.
         audit_every : int, optional
             Recompute and check the complete state after every ``audit_every`` sweeps (for debugging).
         folder : path, optional
-            Save the run in this folder: the trace during the run, and the state, from which
-            ``hk.open_run(folder)`` continues bit for bit after any interruption. The folder must not
-            contain a run.
+            Save the run in this new folder: the trace, and the state, from which ``hk.open_run(folder)``
+            continues bit for bit after any interruption.
         checkpoint : Checkpoint, optional
             How often the state is saved; by default every 60 seconds.
         chains : int, optional
-            Run this many chains, each in its own process and with its own random streams from the same
-            seed. Chain 0 equals the chain that is run without ``chains``. Their final states are
-            ``trace.franchises``; ``franchise`` is as it was.
+            Run this many chains, each in its own process and with its own random streams from the same seed.
+            Chain 0 equals the chain without ``chains``. Their final states are ``trace.franchises``.
         processes : int, optional
             How many chains run at the same time; by default the number of processors.
         backend : hdpkit.shards.Backend, optional
@@ -694,10 +657,10 @@ class Scheduler:
         Returns
         -------
         Trace or, with ``chains``, ChainTrace
-            After Ctrl-C all completed sweeps, with ``interrupted`` set; the franchise is consistent. (With
-            a folder its state is that at the end of the trace. Chains and workers finish their current
-            sweep; a second Ctrl-C ends them at once.) A topic model that ends with more topics than an
-            average topic has tokens causes a warning (`hk.errors.ManyTopicsWarning`).
+            After Ctrl-C all completed sweeps, with ``interrupted`` set; the franchise is in the state after
+            them. (Chains and workers finish their current sweep; a second Ctrl-C ends them at once.) A topic
+            model with more topics than an average topic has tokens causes a warning
+            (`hk.errors.ManyTopicsWarning`).
 
         Raises
         ------
@@ -712,26 +675,22 @@ class Scheduler:
             If all chains failed. If only some failed, ``trace.failures`` has their errors.
         """
         whole_number("thin", thin, 1, remedy="1 records every sweep.")
-        listeners = checked_callbacks(callbacks)
-        if checkpoint is not None and not isinstance(checkpoint, Checkpoint):
-            raise ParameterError("checkpoint", checkpoint, "an hk.Checkpoint", "hk.Checkpoint(seconds=60.0).")
         if chains is not None:
             whole_number("chains", chains, 1, MOST_CHAINS, remedy="Leave it out for one chain.")
-        if processes is not None:
-            whole_number("processes", processes, 1, remedy="Leave it out for one per processor.")
-        check_on_interrupt(on_interrupt)
+        if audit_every is not None:
+            whole_number("audit_every", audit_every, 1, remedy=_DEBUGGING)
+        bar, listeners = bar_of(progress), _checked(callbacks, checkpoint, processes, on_interrupt)
         run_folder = None if folder is None else absolute_path("folder", folder, remedy="Name a new folder.")
         own = own_functions(record)
         chain = chain_of(franchise, self.moves, backend, self._threads)
         begun = franchise.sweep if init is None else 0
         whole_number("sweeps", sweeps, 1, LARGEST - begun, remedy=_SWEEPS)
         rule = Samples.of(samples, begun, sweeps)
-        with bar_of(progress) as tell:
-            _check_reports(audit_every, tell)
+        with bar as tell:
             plan = Plan(
                 record=own,
                 thin=thin,
-                callbacks=tuple(listeners),
+                callbacks=listeners,
                 progress=tell,
                 audit_every=audit_every,
                 checkpoint=checkpoint or Checkpoint(),
@@ -753,28 +712,24 @@ class Scheduler:
         progress: Progress | bool | None = None,
         audit_every: int | None = None,
     ) -> Draws:
-        """Yield a `Draw` after every sweep. Parameters as in `run`; checked before the first sweep.
+        """Yield a `Draw` after every sweep.
 
         Parameters
         ----------
         franchise, sweeps, rng, init, progress, audit_every
-            As in `run`.
+            As in `run`; checked before the first sweep, with the same errors.
 
         Returns
         -------
         Draws
             An iterator of `Draw`.
-
-        Raises
-        ------
-        ScheduleError, ParameterError
-            Before the first sweep, as `run` does.
         """
         chain = chain_of(franchise, self.moves, None, self._threads)
         whole_number("sweeps", sweeps, 1, LARGEST - (franchise.sweep if init is None else 0), remedy=_SWEEPS)
         # The caller may stop at any draw; the bar closes when it is no longer used.
         tell = bar_of(progress).__enter__()
-        _check_reports(audit_every, tell)
+        if audit_every is not None:
+            whole_number("audit_every", audit_every, 1, remedy=_DEBUGGING)
         chain.streams = Streams(*_stream(franchise, rng, init))
         chain.check(audit_every=audit_every)
         chain.check_start(init)
@@ -803,11 +758,15 @@ def _begin(
     return collect(chain, sweeps, init, plan, Trace())
 
 
-def _check_reports(audit_every: int | None, progress: Progress | None) -> None:
-    if audit_every is not None:
-        whole_number("audit_every", audit_every, 1, remedy="Leave it out: it is for debugging.")
-    if progress is not None:
-        function("progress", progress, remedy="For instance hk.ProgressBar().")
+def _checked(callbacks: Any, checkpoint: Any, processes: Any, on_interrupt: Any) -> tuple[Any, ...]:
+    """Check arguments of `Scheduler.run` and `Run.resume`; returns the callbacks."""
+    if checkpoint is not None:
+        remedy = "Leave it out, or hk.Checkpoint(seconds=60.0)."
+        instance("checkpoint", checkpoint, Checkpoint, "an hk.Checkpoint, or None", remedy=remedy)
+    if processes is not None:
+        whole_number("processes", processes, 1, remedy="Leave it out for one per processor.")
+    check_on_interrupt(on_interrupt)
+    return tuple(checked_callbacks(callbacks))
 
 
 def _stream(franchise: Any, rng: Seed, init: Any) -> tuple[int, int]:

@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 import scipy
 
-from hdpkit.checks import LARGEST, whole_number, whole_numbers
+from hdpkit.checks import LARGEST, validator, whole_number, whole_numbers
 from hdpkit.errors import ParameterError
 from hdpkit.files import ChainFiles, reading
 from hdpkit.franchise.sample import Level, Sample, SeatingSample, TermMeans
@@ -283,14 +283,6 @@ def _check(holds: bool) -> None:
         raise ValueError("counts that contradict each other")
 
 
-def _after(instance: Any, attribute: Any, value: Any) -> None:
-    whole_number("after", value, 0, remedy="The last sweep of the warm-up.")
-
-
-def _every(instance: Any, attribute: Any, value: Any) -> None:
-    whole_number("every", value, 1, remedy="1 keeps every sweep.")
-
-
 def _sweeps(given: Any) -> tuple[int, ...] | None:
     if given is None:
         return None
@@ -318,34 +310,23 @@ class Samples:
         These sweeps instead, all above ``after``.
     """
 
-    after: int = attrs.field(validator=_after)
-    every: int = attrs.field(default=1, validator=_every)
+    after: int = attrs.field(validator=validator(whole_number, 0, remedy="The last sweep of the warm-up."))
+    every: int = attrs.field(default=1, validator=validator(whole_number, 1, remedy="1 keeps every sweep."))
     at: tuple[int, ...] | None = attrs.field(default=None, converter=_sweeps, validator=_at)
 
     @classmethod
     def of(cls, given: Any, begun: int, sweeps: int) -> Self | None:
-        """The rule given to a run of ``sweeps`` sweeps that begins after sweep ``begun``.
-
-        A number of samples is spread over the second half: after = begun + sweeps // 2, every = the number of
-        remaining sweeps divided by the number of samples, rounded down and at least 1.
+        """The rule given to a run of ``sweeps`` sweeps after sweep ``begun``, or a ParameterError.
 
         Parameters
         ----------
         given : None, int or Samples
-            The argument ``samples``.
-        begun : int
-            Sweeps before the run.
-        sweeps : int
-            Sweeps of the run.
+            A number of samples is spread over the second half of the sweeps, at equal distances.
+        begun, sweeps : int
 
         Returns
         -------
         Samples or None
-
-        Raises
-        ------
-        ParameterError
-            If it has another type.
         """
         if given is None or isinstance(given, cls):
             return given
@@ -359,16 +340,7 @@ class Samples:
         return cls(begun + half, max(1, (sweeps - half) // number))
 
     def wanted(self, sweep: int) -> bool:
-        """Whether the state after this sweep is kept.
-
-        Parameters
-        ----------
-        sweep : int
-
-        Returns
-        -------
-        bool
-        """
+        """Whether the state after this sweep is kept."""
         sweep = whole_number("sweep", sweep, remedy="Give the number of a sweep.")
         if self.at is not None:
             return sweep in self.at
@@ -379,16 +351,7 @@ class Samples:
         return attrs.asdict(self, filter=lambda field, value: value is not None)
 
     def sweeps(self, last: int) -> Sequence[int]:
-        """The sweeps after which the state is kept, up to this one.
-
-        Parameters
-        ----------
-        last : int
-
-        Returns
-        -------
-        sequence of int
-        """
+        """The sweeps after which the state is kept, up to this one."""
         last = whole_number("last", last, remedy="Give the number of a sweep.")
         if self.at is not None:
             return [sweep for sweep in self.at if sweep <= last]

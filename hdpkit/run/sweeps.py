@@ -49,11 +49,6 @@ class Ensemble:
         keyed = [Streams(streams.seed, streams.chain, member + 1) for member in range(len(found))]
         return cls(franchise, tuple(zip(found.values(), keyed, strict=True)))
 
-    def expand_cells(self) -> None:
-        """See `Franchise.expand_cells`."""
-        for franchise in self:
-            franchise.expand_cells()
-
     def __iter__(self) -> Iterator[Franchise]:
         """All franchises, the run's own first."""
         return iter((self.franchise, *[other for other, _ in self.others]))
@@ -224,7 +219,8 @@ def sweep_by_sweep(chain: OneProcess, order: Order) -> Iterator[Draw]:
     franchise.streams = Streams(streams.seed, streams.chain)
     ensemble = Ensemble.of(moves, franchise, streams)
     if not all(move.by_cell for move in moves):
-        ensemble.expand_cells()
+        for each in ensemble:
+            each.expand_cells()
     clock = Clock(order.progress, franchise.topology.n_customers, order.sweeps, franchise.measure.atomic)
     if order.init is not None:
         with HeldInterrupt() as answer, franchise.lock():

@@ -82,8 +82,7 @@ class _Convertible(Mapping[str, npt.NDArray[Any]]):
         after : int
             Leave out the sweeps up to this one (warm-up).
         separator : str
-            Replacement for the "/" in keys of the trace, which names in ArviZ 1.x and netCDF files can't
-            contain.
+            Replacement for the "/" in keys, which names in ArviZ 1.x and netCDF files can't contain.
 
         Returns
         -------
@@ -93,32 +92,20 @@ class _Convertible(Mapping[str, npt.NDArray[Any]]):
             - ``posterior``: every recorded scalar or array except log_joint and log_likelihood;
             - ``sample_stats``: log_joint, log_likelihood_total (the sum over all data, not a log likelihood
               by observation) and the acceptance rate of every move;
-            - ``log_likelihood``, if the trace has keys that begin with "log_likelihood/" (see
-              `hdpkit.GroupLogLikelihood`): ``by_NAME`` for "log_likelihood/NAME". Then only the draws for
-              which they were computed are exported. ``arviz.loo`` needs this group, and raises an error
-              without it.
+            - ``log_likelihood``, as ``arviz.loo`` needs it, if keys begin with "log_likelihood/"
+              (`hdpkit.GroupLogLikelihood`): ``by_NAME`` for "log_likelihood/NAME". Then only draws for which
+              they were computed are exported.
 
-        Raises
-        ------
-        MissingExtraError
-            Without ArviZ: ``pip install 'hdpkit[arviz]'``.
+            A MissingExtraError is raised without ArviZ: ``pip install 'hdpkit[arviz]'``.
         """
         return inference_data(*self._by_number(), after, separator)
 
     def to_pandas(self) -> Any:
-        """Convert to a table: one row per recorded sweep and chain, with ``chain`` and every key.
+        """Convert to a pandas.DataFrame: one row per recorded sweep and chain, with ``chain`` and every key.
 
         A key with an array per sweep has one column per entry, "key[0]", "key[1]"; if the shape varies
-        between sweeps it is one column of arrays.
-
-        Returns
-        -------
-        pandas.DataFrame
-
-        Raises
-        ------
-        MissingExtraError
-            Without pandas: ``pip install 'hdpkit[pandas]'``.
+        between sweeps it is one column of arrays. A MissingExtraError without pandas (``pip install
+        'hdpkit[pandas]'``).
         """
         return trace_frame(*self._by_number())
 
@@ -132,17 +119,13 @@ class _Convertible(Mapping[str, npt.NDArray[Any]]):
         **options
             Passed to ``arviz.summary``. Without ``var_names``, constant quantities (a fixed concentration)
             and arrays that ``record`` adds are left out. The interval is ArviZ's: by default equal-tailed of
-            89 % in ArviZ 1.x (``ci_prob=``, ``ci_kind=``), of highest density with 94 % in earlier versions
+            89 % in ArviZ 1.x (``ci_prob=``, ``ci_kind=``), of highest density with 94 % before
             (``hdi_prob=``).
 
         Returns
         -------
         pandas.DataFrame
-
-        Raises
-        ------
-        MissingExtraError
-            Without ArviZ.
+            A MissingExtraError is raised without ArviZ.
         """
         return summary(*self._by_number(), after, options, is_standard)
 
@@ -229,7 +212,6 @@ class Trace(_Convertible):
         Parameters
         ----------
         later : Trace
-            That of the run which continues this one.
         after : int
             Samples of later sweeps than this are kept.
         """
@@ -479,7 +461,6 @@ class ChainTrace(_Convertible):
         Parameters
         ----------
         later : ChainTrace
-            That of the runs which continue these.
         after : int
             As in `Trace.followed_by`.
         """

@@ -13,7 +13,6 @@ from typing import Any, TypeVar
 
 import attrs
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import csr_array
 from scipy.sparse.csgraph import connected_components
 
@@ -57,49 +56,19 @@ def law_of(run: Callable[[ScriptedSource], T], source: ScriptedSource | None = N
     return law
 
 
-FloatArray = NDArray[np.float64]
+def errors_of(P: Floats, pi: Floats, reversible: bool) -> dict[str, Floats]:
+    """By how much each theorem about a kernel that leaves pi invariant fails, by state."""
+    flow = pi[:, None] * P
+    return {
+        "rows sum to one": np.maximum(np.abs(P.sum(axis=1) - 1.0), -P.min(axis=1)),
+        "the posterior is invariant": np.abs(flow.sum(axis=0) - pi),
+        **({"detailed balance": np.abs(flow - flow.T).max(axis=1)} if reversible else {}),
+    }
 
 
-def _law(pi: ArrayLike, n_states: int) -> FloatArray:
-    law = np.asarray(pi, dtype=np.float64)
-    if law.shape != (n_states,):
-        raise ParameterError("pi", law.shape, f"of shape ({n_states},)", "Give a probability for each state.")
-    # An invalid distribution could let a wrong kernel pass: every kernel leaves pi = 0 invariant.
-    if not (np.all(law >= 0) and abs(float(law.sum()) - 1) <= 1e-9):
-        raise ParameterError("pi", law, "probabilities that sum to one", "Normalise it.")
-    return law
-
-
-def _largest(differences: FloatArray) -> float:
-    if not np.all(np.isfinite(differences)):
-        return float("inf")
-    return float(np.max(np.abs(differences), initial=0.0))
-
-
-def row_error(P: ArrayLike) -> float:
-    """By how much P fails to be a transition matrix: row sums off one, or entries below zero."""
-    matrix = np.asarray(P, dtype=np.float64)
-    return max(_largest(matrix.sum(axis=1) - 1.0), _largest(np.minimum(matrix, 0.0)))
-
-
-def stationary_error(P: ArrayLike, pi: ArrayLike) -> float:
-    """max_j |(pi P)_j - pi_j|: zero if and only if the kernel leaves pi invariant."""
-    matrix = np.asarray(P, dtype=np.float64)
-    law = _law(pi, matrix.shape[0])
-    return _largest(law @ matrix - law)
-
-
-def detailed_balance_error(P: ArrayLike, pi: ArrayLike) -> float:
-    """max_ij |pi_i P_ij - pi_j P_ji|: zero if and only if the kernel is reversible with respect to pi."""
-    matrix = np.asarray(P, dtype=np.float64)
-    flow = _law(pi, matrix.shape[0])[:, None] * matrix
-    return _largest(flow - flow.T)
-
-
-def is_irreducible(P: ArrayLike) -> bool:
+def is_irreducible(P: Floats) -> bool:
     """Whether every state can be reached from every other: the graph of P > 0 is strongly connected."""
-    matrix = np.asarray(P, dtype=np.float64)
-    graph = csr_array((matrix > 0).astype(np.int8))
+    graph = csr_array((P > 0).astype(np.int8))
     n_components, _ = connected_components(graph, directed=True, connection="strong")
     return int(n_components) == 1
 
@@ -116,18 +85,17 @@ class ExactFailure(AssertionError):
 class ExactModel:
     """A small franchise with every state of its seating and their exact posterior.
 
-    A state is what the store keeps: a labelled seating, dishes and histograms, or dishes and counts. The
-    posterior is summed over the seatings that give the same state. If groups of the franchise are held, it
-    is conditional on which of their customers share a dish. Known components are the last customers of the
-    root, each with its own dish: earlier observations, or a given topic.
+    A state is what the store keeps: a labelled seating, dishes and histograms, or dishes and counts. If
+    groups are held, the posterior is conditional on which of their customers share a dish. Known components
+    are the last customers of the root, each with its own dish: earlier observations, or a given topic.
 
     Parameters
     ----------
     franchise : Franchise
         Should have at most about 700 labelled seatings. Its hyperparameters don't change.
     log_marginal : callable, optional
-        Log marginal probability of a list of values of one dish, computed independently of the package. By
-        default the chain rule of the measure is used. Values are `Placed` if dishes differ by restaurant.
+        Log marginal probability of a list of values of one dish, computed independently of the package; by
+        default the chain rule of the measure. Values are `Placed` if dishes differ by restaurant.
 
     Attributes
     ----------
@@ -293,46 +261,44 @@ class ExactModel:
                         )
             yield from found
 
+    def rows(self, apply: Apply) -> Iterator[Floats]:
+        """The rows of `matrix`, one after the other."""
+        row, now = np.zeros(len(self.states)), 0
+        for before, after, probability in self.branches(apply):
+            if before > now:
+                yield row
+                row, now = np.zeros(len(self.states)), before
+            row[after] += probability
+        yield row
+
     def matrix(self, apply: Apply) -> Floats:
         """Transition matrix of one application, shape (n_states, n_states)."""
-        P = np.zeros((len(self.states), len(self.states)))
-        for before, after, probability in self.branches(apply):
-            P[before, after] += probability
-        return P
+        return np.array(list(self.rows(apply)))
 
 
 def checked_matrix(
     model: ExactModel, apply: Apply, reversible: bool = False, tolerance: float = TOLERANCE
 ) -> Floats:
     """Return `ExactModel.matrix`, or raise at the first rows that show that it can't pass `check_exact`."""
-    P, into, complete = np.zeros((len(model.states), len(model.states))), np.zeros(len(model.states)), 0
-    for before, after, probability in model.branches(apply):
-        if before > complete:
-            _check_row(model, P, complete, into, reversible, tolerance)
-            complete = before
-        P[before, after] += probability
+    pi, n = model.pi, len(model.states)
+    P, into = np.zeros((n, n)), np.zeros(n)
+    for last, row in enumerate(model.rows(apply)):
+        P[last] = row
+        into += pi[last] * row
+        # No later row takes anything away. What rounding adds is far below the tolerance.
+        errors = {
+            "a row sums to one": abs(row.sum() - 1.0),
+            "no more flows into a state than its probability": (into - pi).max(),
+        }
+        if reversible:
+            there, back = pi[: last + 1] * P[: last + 1, last], pi[last] * row[: last + 1]
+            errors["detailed balance"] = np.abs(there - back).max()
+        for theorem, error in errors.items():
+            if not error <= 2.0 * tolerance:
+                raise ExactFailure(
+                    f"{where(model)}, from states up to {model.states[last]}: {theorem}: off by {error:.3g}"
+                )
     return P
-
-
-def _check_row(
-    model: ExactModel, P: Floats, last: int, into: Floats, reversible: bool, tolerance: float
-) -> None:
-    """Check row ``last`` of a matrix with those before it; ``into`` is what flows from them."""
-    pi = model.pi
-    into += pi[last] * P[last]
-    # No later row takes anything away. What rounding adds is far below the tolerance.
-    errors = {
-        "a row sums to one": abs(P[last].sum() - 1.0),
-        "no more flows into a state than its probability": (into - pi).max(),
-    }
-    if reversible:
-        there, back = pi[: last + 1] * P[: last + 1, last], pi[last] * P[last, : last + 1]
-        errors["detailed balance"] = np.abs(there - back).max()
-    for theorem, error in errors.items():
-        if not error <= 2.0 * tolerance:
-            raise ExactFailure(
-                f"{where(model)}, from states up to {model.states[last]}: {theorem}: off by {error:.3g}"
-            )
 
 
 def step_matrices(model: ExactModel, move: Move) -> list[Floats]:
@@ -395,17 +361,10 @@ def check_matrix(
 ) -> None:
     """Check the transition matrix of a step; the error names the franchise, its kernels and the state."""
     states = model.states if states is None else states
-    flow = pi[:, None] * P
-    errors = {
-        "rows sum to one": (row_error(P), np.abs(P.sum(axis=1) - 1.0)),
-        "the posterior is invariant": (stationary_error(P, pi), np.abs(pi @ P - pi)),
-    }
-    if reversible:
-        errors["detailed balance"] = (detailed_balance_error(P, pi), np.abs(flow - flow.T).max(axis=1))
-    for theorem, (error, by_state) in errors.items():
-        if not error <= tolerance:
+    for theorem, by_state in errors_of(P, pi, reversible).items():
+        if not by_state.max() <= tolerance:  # also where it isn't a number
             raise ExactFailure(
-                f"{move.name}, step {step}, {where(model)}: {theorem}: off by {error:.3g}, "
+                f"{move.name}, step {step}, {where(model)}: {theorem}: off by {by_state.max():.3g}, "
                 f"most at state {states[int(by_state.argmax())]}"
             )
 

@@ -1,16 +1,14 @@
 """A state machine (hypothesis) that compares a store, including your own, with a plain model.
 
-`StoreMachine` is a class to subclass, and `run_store_machine` runs it with deterministic settings. A failure
-is reported as the shortest sequence of operations that hypothesis finds.
+A failure is reported as the shortest sequence of operations that hypothesis finds.
 """
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Sequence
 from typing import Any, ClassVar
 
-import attrs
 import numpy as np
 from hypothesis import HealthCheck, Phase, settings
 from hypothesis import strategies as st
@@ -51,32 +49,43 @@ def same(a: Any, b: Any) -> bool:
     return bool(a == b)
 
 
-# ---------------------------------------------------------------------------------------------- stores
+def seen(store: Any, node: int, dish: int) -> Any:
+    """The tables of a dish as returned by a store: numbers of tables by size, or customers and tables."""
+    if detail_of(store) is Detail.COUNTS:
+        return store.customers(node, dish), store.tables(node, dish)
+    return Counter(store.table_sizes(node, dish).tolist())
 
 
-@attrs.define(eq=False)
-class _Table:
-    """A table of the model. Customers are data customers (their numbers) or tables of child restaurants."""
+def counted(tables: Any) -> tuple[int, int]:
+    """Customers and tables of what `seen` returns."""
+    if isinstance(tables, tuple):
+        return tables
+    return sum(size * count for size, count in tables.items()), tables.total()
 
-    node: int
-    dish: int
-    customers: list[Any]
-    seat: _Table | None = None
 
-    def first(self) -> tuple[int, int]:
-        """Some data customer below it, and how many tables lie between the two."""
-        customer, depth = self.customers[0], 0
-        while isinstance(customer, _Table):
-            customer, depth = customer.customers[0], depth + 1
-        return customer, depth
+def _possible(step: str, tables: Any) -> list[Any]:
+    """What may become of tables when a customer is seated or removed."""
+    if isinstance(tables, tuple):
+        n, t = tables
+        return [{"join": (n + 1, t), "open": (n + 1, t + 1), "remove": (n - 1, t - (n == t))}[step]]
+    found = []
+    for size in [0] if step == "open" else tables:
+        after = tables.copy()
+        after[size] -= 1
+        after[size + (-1 if step == "remove" else 1)] += 1
+        after[0] = 0
+        found.append(+after)
+    return found
+
+
+Picture = frozenset[tuple[int, frozenset[int]]]
+"""Of a store of seats, the restaurant of each table and the data customers below it."""
 
 
 class StoreMachine(RuleBasedStateMachine):
-    """Runs operations on a store of any class and keeps a model of what it should contain.
+    """Runs operations on a store, and keeps what it should return of the tables of every restaurant and dish.
 
-    The model of a store with table numbers has tables with members. In the model of a store without, a
-    table is only a size: the size that the store drew is read from the store (it must be one that existed),
-    and the model is updated with it.
+    What the store draws is read from it, and must be possible.
     """
 
     store_class: ClassVar[type]  # set it in a subclass
@@ -87,11 +96,11 @@ class StoreMachine(RuleBasedStateMachine):
     def __init__(self) -> None:
         super().__init__()
         self.store: Any = self.store_class(len(self.home), len(self.parent))
-        self.labelled = detail_of(self.store_class) is Detail.SEATS
+        self.detail = detail_of(self.store_class)
+        self.nothing: Any = (0, 0) if self.detail is Detail.COUNTS else Counter()
         self.labels = list(range(self.n_dishes))  # the store's numbers of the dishes
         self.dish: list[int | None] = [None] * len(self.home)
-        self.tables: list[_Table] = []  # of a store with table numbers
-        self.sizes: dict[tuple[int, int], Counter[int]] = {}  # of one without
+        self.served: dict[tuple[int, int], Any] = {}  # tables by restaurant and dish, as in `seen`
 
     # ------------------------------------------------------------------ rules
 
@@ -128,21 +137,47 @@ class StoreMachine(RuleBasedStateMachine):
                 self._descend(customer, self.home[customer], dish, source)
                 assert self.store.dish_of(customer) == -1
 
-    @precondition(lambda self: self.labelled and any(table.seat is not None for table in self.tables))
+    @precondition(lambda self: self.detail is Detail.SEATS and any(node > 0 for node, _ in self._picture()))
     @rule(which=st.integers(0, 1000), dish=st.integers(0, 3), opens=st.integers(0, 2), seed=seeds)
     def resample_dish(self, which: int, dish: int, opens: int, seed: int) -> None:
         """Take a table out of its parent and give it another dish, with all that is below it."""
-        movable = [table for table in self.tables if table.seat is not None]
-        table = movable[which % len(movable)]
-        source, parent = RandomStream((seed, 3)), self.parent[table.node]
-        self._descend(table, parent, table.dish, source)
-        assert self.store.table_at(~self._number(table)) == -1
-        for below in self._below(table):
-            self.store.serve_dish(self._number(below), self.labels[dish])
-            below.dish = dish
-        self._climb(table, parent, dish, opens, 0.2, source)
-        for customer in self._data(table):
+        movable = sorted((node, sorted(members)) for node, members in self._picture() if node > 0)
+        node, members = movable[which % len(movable)]
+        source, parent, old = RandomStream((seed, 3)), self.parent[node], self.dish[members[0]]
+        assert old is not None
+
+        def below() -> list[int]:
+            """The table, and all below it."""
+            paths = [self._path(i) for i in members]
+            ends = [[self.store.table_node(table) for table in path].index(node) for path in paths]
+            whole = [path[end::-1] for path, end in zip(paths, ends, strict=True)]
+            return list(dict.fromkeys(table for path in whole for table in path))
+
+        self._descend(~below()[0], parent, old, source)
+        assert self.store.table_at(~below()[0]) == -1
+        for table in below():
+            self.store.serve_dish(table, self.labels[dish])
+            one = Counter([self.store.table_size(table)])
+            here = self.store.table_node(table)
+            self._serve(here, old, self.served[here, old] - one)
+            self._serve(here, dish, self.served.get((here, dish), self.nothing) + one)
+        self._climb(~below()[0], parent, dish, opens, 0.2, source)
+        for customer in members:
             self.dish[customer] = dish
+
+    @precondition(lambda self: self.detail is Detail.COUNTS and any(node > 0 for node, _ in self.served))
+    @rule(which=st.integers(0, 1000), tables=st.integers(0, 13))
+    def set_tables(self, which: int, tables: int) -> None:
+        """Give a dish of a restaurant another number of tables; the parent's customers follow."""
+        pairs = sorted(pair for pair in self.served if pair[0] > 0)
+        node, dish = pairs[which % len(pairs)]
+        parent, (own, before) = self.parent[node], self.served[node, dish]
+        customers, above = self.served[parent, dish]
+        # The caller must ensure that the parent has at most as many tables as customers.
+        fewest = max(1, before - (customers - above))
+        n = fewest + tables % (own - fewest + 1)
+        self.store.set_tables(node, self.labels[dish], n, parent)
+        self.served[node, dish], self.served[parent, dish] = (own, n), (customers + n - before, above)
 
     @rule(gaps=st.lists(st.integers(1, 3), min_size=4, max_size=4))
     def relabel(self, gaps: list[int]) -> None:
@@ -195,114 +230,81 @@ class StoreMachine(RuleBasedStateMachine):
         if really < 3:  # not too often
             return
         self.store.clear()
-        self.dish, self.tables, self.sizes = [None] * len(self.home), [], {}
+        self.dish, self.served = [None] * len(self.home), {}
 
     # ------------------------------------------------------------------ store and model, in step
 
     def _climb(
-        self, who: Any, node: int, dish: int, opens: int, discount: float, source: RandomStream
+        self, code: int, node: int, dish: int, opens: int, discount: float, source: RandomStream
     ) -> None:
-        label = self.labels[dish]
-        code = ~self._number(who) if isinstance(who, _Table) else who
         for opened in range(len(self.parent)):
             if node < 0:
                 return
-            before = Counter(self.store.table_sizes(node, label).tolist())
-            if opened >= opens and before:
-                self.store.join(node, label, code, discount, source)
-                self._joined(node, dish, who, before)
+            if opened >= opens and (node, dish) in self.served:
+                self._change("join", node, dish, code, discount, source)
                 return
-            code = self.store.open(node, label, code)
+            code = self._change("open", node, dish, code)
             assert code < 0, "a table is a negative customer of the parent"
-            self._opened(node, dish, who)
-            who = self.tables[-1] if self.labelled else -1
             node = self.parent[node]
 
-    def _descend(self, who: Any, node: int, dish: int, source: RandomStream) -> None:
-        label, closed = self.labels[dish], True
-        code = ~self._number(who) if isinstance(who, _Table) else who
+    def _descend(self, code: int, node: int, dish: int, source: RandomStream) -> None:
+        closed = True
         while closed and node >= 0:
-            before = Counter(self.store.table_sizes(node, label).tolist())
-            seat = self._seat_of(who) if self.labelled else None
-            assert seat is None or (seat.node, seat.dish) == (node, dish)
-            closed, code = self.store.remove(node, label, code, source)
+            _, before = counted(self.served[node, dish])
+            closed, code = self._change("remove", node, dish, code, source)
             assert code < 0, "a table is a negative customer of the parent"
-            gone = self._removed(node, dish, who, before, seat)
-            assert closed == gone, f"remove says closed = {closed}"
-            who, node = seat, self.parent[node]
+            _, after = counted(self.served.get((node, dish), self.nothing))
+            assert closed == (after < before), f"remove says closed = {closed}"
+            node = self.parent[node]
 
-    def _opened(self, node: int, dish: int, who: Any) -> None:
-        if self.labelled:
-            table = _Table(node, dish, [who])
-            self.tables.append(table)
-            if isinstance(who, _Table):
-                who.seat = table
-        else:
-            self.sizes.setdefault((node, dish), Counter())[1] += 1
+    def _change(self, step: str, node: int, dish: int, code: int, *arguments: Any) -> Any:
+        """Seat or remove a customer, and check that what has become of the tables is possible."""
+        labelled, before = self.detail is Detail.SEATS, self.served.get((node, dish), self.nothing)
+        pictures = self._pictures(step, node, dish, code) if labelled else []
+        returned = getattr(self.store, step)(node, self.labels[dish], code, *arguments)
+        after = seen(self.store, node, self.labels[dish])
+        assert after in _possible(step, before), f"{step} turned {before} into {after}"
+        self._serve(node, dish, after)
+        assert not labelled or self._picture() in pictures, f"{step} changed the seats of other customers"
+        return returned
 
-    def _joined(self, node: int, dish: int, who: Any, before: Counter[int]) -> None:
-        after = Counter(self.store.table_sizes(node, self.labels[dish]).tolist())
-        lost, gained = sorted((before - after).elements()), sorted((after - before).elements())
-        assert len(lost) == len(gained) == 1, f"join turned {before} into {after}"
-        assert gained[0] == lost[0] + 1, f"join turned {before} into {after}"
-        if self.labelled:
-            # The model reads from the store which table was chosen; the size must be that of a table that
-            # grew.
-            code = ~self._number(who) if isinstance(who, _Table) else who
-            number = self.store.table_at(code)
-            here = [t for t in self.tables if (t.node, t.dish) == (node, dish) and self._number(t) == number]
-            assert len(here) == 1, f"join put the customer at table {number}, which isn't one of the dish's"
-            (table,) = here
-            assert len(table.customers) == lost[0]
-            table.customers.append(who)
-            if isinstance(who, _Table):
-                who.seat = table
-        else:
-            sizes = self.sizes[node, dish]
-            sizes[lost[0]] -= 1
-            sizes[gained[0]] += 1
-            self.sizes[node, dish] = +sizes
+    def _serve(self, node: int, dish: int, tables: Any) -> None:
+        self.served[node, dish] = tables
+        if tables == self.nothing:
+            del self.served[node, dish]
 
-    def _removed(self, node: int, dish: int, who: Any, before: Counter[int], seat: _Table | None) -> bool:
-        after = Counter(self.store.table_sizes(node, self.labels[dish]).tolist())
-        lost, gained = sorted((before - after).elements()), sorted((after - before).elements())
-        assert len(lost) == 1, f"remove turned {before} into {after}"
-        assert gained == ([lost[0] - 1] if lost[0] > 1 else []), f"remove turned {before} into {after}"
-        if seat is not None:
-            assert len(seat.customers) == lost[0], "remove freed the seat of another customer"
-            seat.customers.remove(who)
-            if isinstance(who, _Table):
-                who.seat = None
-            if not seat.customers:
-                self.tables.remove(seat)
-        else:
-            sizes = self.sizes[node, dish]
-            sizes[lost[0]] -= 1
-            if gained:
-                sizes[gained[0]] += 1
-            self.sizes[node, dish] = +sizes
-        return lost[0] == 1
+    def _path(self, customer: int) -> list[int]:
+        """Numbers of the tables above a data customer."""
+        path, table = list[int](), self.store.table_at(customer)
+        while table >= 0 and len(path) < len(self.parent):
+            path.append(table)
+            table = self.store.table_at(~table)
+        return path
 
-    def _seat_of(self, who: Any) -> _Table:
-        if isinstance(who, _Table):
-            assert who.seat is not None
-            return who.seat
-        return next(table for table in self.tables if who in table.customers)
+    def _picture(self) -> Picture:
+        below: dict[int, set[int]] = defaultdict(set)
+        for i in range(len(self.home)):
+            for table in self._path(i):
+                below[table].add(i)
+        return frozenset((self.store.table_node(table), frozenset(who)) for table, who in below.items())
 
-    def _number(self, table: _Table) -> int:
-        """The store's number of a table: climb from a data customer below it."""
-        customer, depth = table.first()
-        number = self.store.table_at(customer)
-        for _ in range(depth):
-            number = self.store.table_at(~number)
-        return int(number)
-
-    def _below(self, table: _Table) -> list[_Table]:
-        children = [below for below in table.customers if isinstance(below, _Table)]
-        return [table, *(deeper for child in children for deeper in self._below(child))]
-
-    def _data(self, table: _Table) -> list[int]:
-        return [who for t in self._below(table) for who in t.customers if not isinstance(who, _Table)]
+    def _pictures(self, step: str, node: int, dish: int, code: int) -> list[Picture]:
+        """What may become of the picture when a customer is seated or removed."""
+        now = self._picture()
+        who = frozenset([code] if code >= 0 else [i for i in range(len(self.home)) if ~code in self._path(i)])
+        path = [node]
+        while self.parent[path[-1]] >= 0:
+            path.append(self.parent[path[-1]])
+        if step == "open":
+            return [now | {(node, who)}]
+        if step == "remove":
+            left = ((n, members - who if n in path else members) for n, members in now)
+            return [frozenset((n, members) for n, members in left if members)]
+        tables = [members for n, members in now if n == node and self.dish[min(members)] == dish]
+        return [
+            frozenset((n, members | who if n in path and members >= table else members) for n, members in now)
+            for table in tables
+        ]
 
     # ------------------------------------------------------------------ invariants
 
@@ -318,55 +320,48 @@ class StoreMachine(RuleBasedStateMachine):
     @invariant()
     def counts_agree(self) -> None:
         """Sizes, customers and tables of every restaurant and dish; a parent's customers are tables below."""
-        expected: dict[tuple[int, int], Counter[int]] = {}
-        if self.labelled:
-            for table in self.tables:
-                expected.setdefault((table.node, table.dish), Counter())[len(table.customers)] += 1
-        else:
-            expected = {pair: sizes for pair, sizes in self.sizes.items() if sizes}
+        store, labels = self.store, self.labels
         below: Counter[tuple[int, int]] = Counter()
         for i, dish in enumerate(self.dish):
             if dish is not None:
                 below[self.home[i], dish] += 1
-        for (node, dish), sizes in expected.items():
-            if node > 0:
-                below[self.parent[node], dish] += sizes.total()
+        for (node, dish), tables in self.served.items():
+            below[self.parent[node], dish] += counted(tables)[1]
         for node in range(len(self.parent)):
-            self._check_node(node, expected, below)
-
-    def _check_node(
-        self, node: int, expected: dict[tuple[int, int], Counter[int]], below: Counter[tuple[int, int]]
-    ) -> None:
-        store, served = self.store, sorted(dish for n, dish in expected if n == node)
-        assert store.node_dishes(node).tolist() == [self.labels[dish] for dish in served]
-        for dish, label in enumerate(self.labels):
-            sizes = store.table_sizes(node, label)
-            customers, tables = store.customers(node, label), store.tables(node, label)
-            assert sizes.dtype == np.int32
-            assert sizes.tolist() == sorted(sizes.tolist()), "sizes ascend"
-            assert Counter(sizes.tolist()) == expected.get((node, dish), Counter())
-            assert int(sizes.sum()) == customers == below[node, dish], "sizes, customers, those below"
-            assert len(sizes) == tables
-            assert (customers == tables == 0) or 1 <= tables <= customers
-        labels = self.labels
-        assert store.node_customers(node) == sum(store.customers(node, label) for label in labels)
-        assert store.node_tables(node) == sum(store.tables(node, label) for label in labels)
+            served = sorted(dish for n, dish in self.served if n == node)
+            assert store.node_dishes(node).tolist() == [labels[dish] for dish in served]
+            for dish, label in enumerate(labels):
+                expected = self.served.get((node, dish), self.nothing)
+                n, t = store.customers(node, label), store.tables(node, label)
+                assert seen(store, node, label) == expected
+                assert (n, t) == counted(expected)
+                assert n == below[node, dish], "a parent's customers are the tables below"
+                assert (n == t == 0) or 1 <= t <= n
+                if self.detail is not Detail.COUNTS:
+                    sizes = store.table_sizes(node, label)
+                    assert sizes.dtype == np.int32
+                    assert sizes.tolist() == sorted(sizes.tolist()), "sizes ascend"
+            assert store.node_customers(node) == sum(store.customers(node, label) for label in labels)
+            assert store.node_tables(node) == sum(store.tables(node, label) for label in labels)
 
     @invariant()
     def tables_agree(self) -> None:
         """A store with table numbers returns every table's restaurant, size and seat."""
-        if not self.labelled:
+        if self.detail is not Detail.SEATS:
             return
-        numbers = {id(table): self._number(table) for table in self.tables}
-        assert len(set(numbers.values())) == len(numbers), "two tables have one number"
-        for table in self.tables:
-            number = numbers[id(table)]
-            assert self.store.table_node(number) == table.node
-            assert self.store.table_size(number) == len(table.customers)
-            seat = -1 if table.seat is None else numbers[id(table.seat)]
-            assert self.store.table_at(~number) == seat
-            for who in table.customers:
-                assert self.store.table_at(~numbers[id(who)] if isinstance(who, _Table) else who) == number
+        sitting: dict[tuple[int, int], set[int]] = defaultdict(set)
+        for i, dish in enumerate(self.dish):
+            code, node = i, -1 if dish is None else self.home[i]
+            for table in self._path(i):
+                assert self.store.table_node(table) == node
+                sitting[table, dish or 0].add(code)
+                code, node = ~table, self.parent[node]
+            assert node == -1, "a customer sits in every restaurant up to the root"
+        sizes: dict[tuple[int, int], Counter[int]] = defaultdict(Counter)
+        for (table, dish), who in sitting.items():
+            assert self.store.table_size(table) == len(who)
+            sizes[self.store.table_node(table), dish][len(who)] += 1
+        assert sizes == self.served
 
     @invariant()
     def totals_agree(self) -> None:
@@ -380,95 +375,7 @@ class StoreMachine(RuleBasedStateMachine):
             assert tables.tolist() == [self.store.node_tables(node) for node in nodes]
 
 
-def run_store_machine(
-    store_class: type,
-    *,
-    examples: int = 60,
-    steps: int = 30,
-    shrink: bool = True,
-    machine: type[StoreMachine] = StoreMachine,
-) -> None:
+def run_store_machine(store_class: type, examples: int, steps: int, shrink: bool) -> None:
     """Run the state machine over a store class, the same way every time."""
-    made = type(f"{store_class.__name__}Machine", (machine,), {"store_class": store_class})
+    made = type(f"{store_class.__name__}Machine", (StoreMachine,), {"store_class": store_class})
     run_state_machine_as_test(made, settings=deterministic(examples, steps, shrink))
-
-
-class CountsMachine(StoreMachine):
-    """Drives a store of counts; the model has customers and tables by restaurant and dish, and no sizes."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.counted: dict[tuple[int, int], list[int]] = {}
-
-    @precondition(lambda self: any(node > 0 for node, _ in self.counted))
-    @rule(which=st.integers(0, 1000), tables=st.integers(0, 13))
-    def set_tables(self, which: int, tables: int) -> None:
-        """Give a dish of a restaurant another number of tables; the parent's customers follow."""
-        pairs = sorted(pair for pair in self.counted if pair[0] > 0)
-        node, dish = pairs[which % len(pairs)]
-        parent, own = self.parent[node], self.counted[node, dish]
-        above = self.counted[parent, dish]
-        # The caller must ensure that the parent has at most as many tables as customers.
-        fewest = max(1, own[1] - (above[0] - above[1]))
-        n = fewest + tables % (own[0] - fewest + 1)
-        self.store.set_tables(node, self.labels[dish], n, parent)
-        above[0] += n - own[1]
-        own[1] = n
-
-    @rule(really=st.integers(0, 3))
-    def clear(self, really: int) -> None:
-        """Remove all customers at once."""
-        if really == 3:  # not too often
-            self.store.clear()
-            self.dish, self.counted = [None] * len(self.home), {}
-
-    def _climb(
-        self, who: Any, node: int, dish: int, opens: int, discount: float, source: RandomStream
-    ) -> None:
-        label, code = self.labels[dish], who
-        for opened in range(len(self.parent)):
-            if node < 0:
-                return
-            if opened >= opens and (node, dish) in self.counted:
-                self.store.join(node, label, code, discount, source)
-                self.counted[node, dish][0] += 1
-                return
-            code = self.store.open(node, label, code)
-            assert code < 0, "a table is a negative customer of the parent"
-            own = self.counted.setdefault((node, dish), [0, 0])
-            own[0] += 1
-            own[1] += 1
-            node = self.parent[node]
-
-    def _descend(self, who: Any, node: int, dish: int, source: RandomStream) -> None:
-        code, closed = who, True
-        while closed and node >= 0:
-            own = self.counted[node, dish]
-            closed, code = self.store.remove(node, self.labels[dish], code, source)
-            assert code < 0, "a table is a negative customer of the parent"
-            assert closed is (own[0] == own[1]), f"remove says closed = {closed} at {own}"
-            own[0] -= 1
-            own[1] -= closed
-            if own[0] == 0:
-                del self.counted[node, dish]
-            node = self.parent[node]
-
-    @invariant()
-    def counts_agree(self) -> None:
-        """Customers and tables of every restaurant and dish; a parent's customers are tables below."""
-        store, labels = self.store, self.labels
-        below = {
-            pair: sum(1 for i, dish in enumerate(self.dish) if (self.home[i], dish) == pair)
-            + sum(n[1] for (node, dish), n in self.counted.items() if (self.parent[node], dish) == pair)
-            for pair in self.counted
-        }
-        for node in range(len(self.parent)):
-            served = sorted(dish for n, dish in self.counted if n == node)
-            assert store.node_dishes(node).tolist() == [labels[dish] for dish in served]
-            for dish, label in enumerate(labels):
-                customers, tables = self.counted.get((node, dish), [0, 0])
-                assert [store.customers(node, label), store.tables(node, label)] == [customers, tables]
-                assert customers == below.get((node, dish), 0), "a parent's customers are the tables below"
-                assert (customers == tables == 0) or 1 <= tables <= customers
-            assert store.node_customers(node) == sum(store.customers(node, label) for label in labels)
-            assert store.node_tables(node) == sum(store.tables(node, label) for label in labels)

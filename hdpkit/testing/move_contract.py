@@ -173,9 +173,9 @@ def check_part(
     """Check a user-defined part of the state and the move that updates it, or raise.
 
     The checks run over every registered store, kernel and kind of root. After sweeps of table Gibbs and of
-    the move, the state must pass the audit. A copy and a thawed state must equal the original, including
-    the part, and must continue in the same way. The log joint must be finite. In addition to its usual
-    statistics, Geweke's joint-distribution test compares the `scalars` of the part.
+    the move, the state must pass the audit, and the log joint must be finite. A copy and a thawed state must
+    equal the original, including the part, and continue in the same way. Geweke's joint-distribution test
+    compares its usual statistics and the `scalars` of the part.
 
     Parameters
     ----------
@@ -184,14 +184,10 @@ def check_part(
     move : Move
     name : str
         Name under which the part is registered and the move finds it.
-    measure : BaseMeasure, optional
-        By default the Dirichlet-multinomial with three terms.
-    shapes : sequence of str
-        Keys of ``hdpkit.testing.SHAPES``.
-    seed : int
-        Seed of the tests that use random numbers.
+    measure, shapes, seed
+        As in `check_move`.
     replicas, rounds : int
-        See ``hdpkit.testing.geweke.geweke``.
+        How many independent states Geweke's test compares, each after how many sweeps.
 
     Returns
     -------

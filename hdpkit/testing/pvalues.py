@@ -71,17 +71,12 @@ class SampledTests:
     probability at most 5e-5/P. It fails at the repeat only if it is below 1e-2 at first and below 5e-3/P
     then; the looks are independent, so that has probability at most 1e-2 * 5e-3/P = 5e-5/P. Together 1e-4/P,
     and by the union bound at most 1e-4 for P p-values, however they depend on each other. (If a repeat judged
-    also the p-values that were not suspicious, a test with many of them would be repeated more often than
-    1e-2, and the bound would not hold.) To check a test twice, until it passes, is an error.
-
-    The repeat increases power: a p-value of 1e-3 is neither accepted nor rejected but tested again with
-    four times the draws.
+    also the others, the bound would not hold.) To check a test twice, until it passes, is an error.
 
     Parameters
     ----------
     fresh : bool
-        Draw a new seed for the family from the system. The default is a fixed seed, so that a run in a test
-        suite gives the same verdict every time.
+        Draw a new seed for the family from the system; by default it is fixed.
     seed : int, optional
         Seed of the family, by default 0; to repeat a run with ``fresh``, give its ``seed``.
 
@@ -230,11 +225,9 @@ class SampledTests:
 def one_sample_p(counts: ArrayLike, probabilities: ArrayLike) -> float:
     """P-value of independent draws against an exact discrete law.
 
-    A count in a cell of probability zero gives 0. If all tables of counts can be listed (500,000 numbers) the
-    p-value is exact: the probability of all tables no likelier than this one. Otherwise cells are pooled in
-    order of probability until each group expects 20 draws (which doesn't look at the counts), and the
-    likelihood-ratio statistic with Williams' (1976) correction is referred to chi-square; two groups have the
-    exact binomial test.
+    Exact (the probability of all tables no likelier than this one) if all tables of counts can be listed.
+    Otherwise cells are pooled in order of probability until each expects 20 draws, and the likelihood-ratio
+    statistic with Williams' (1976) correction is referred to chi-square; two groups have the binomial test.
     """
     observed = _whole("counts", counts)
     law = np.asarray(probabilities, dtype=np.float64)
@@ -261,17 +254,11 @@ def one_sample_p(counts: ArrayLike, probabilities: ArrayLike) -> float:
 def two_sample_p(a: ArrayLike, b: ArrayLike) -> float:
     """P-value of the hypothesis that two samples of INDEPENDENT draws have the same law.
 
-    Twice the smaller (at most 1) of two p-values, which is a p-value by the union bound:
-
-    - for a difference of any kind: if there are few distinct values (at most one for 40 draws, or two), a
-      contingency table whose neighbouring values are pooled until each cell expects 20 draws (by the two
-      samples together, so the level holds), by the likelihood ratio with Williams' correction, or Fisher's
-      exact test where two columns are left; otherwise Kolmogorov and Smirnov's test;
-    - for a shift, where it has more power: Mann and Whitney's rank test, with ties. A rank test, since a mean
-      test has no level to rely on under heavy tails (a concentration's prior).
-
-    The first alone is used if there are two values (the second would be the same, less exactly), or if one
-    sample is more than twice as long as the other (with many ties the rank test's normal tails are then off).
+    Twice the smaller of two p-values (union bound): for a difference of any kind, by a table of few distinct
+    values or Kolmogorov and Smirnov's test, and for a shift Mann and Whitney's rank test with ties, which
+    unlike a test of means keeps its level under heavy tails. The first alone if there are two values (the
+    second would be the same), or one sample is more than twice as long (the rank test's normal tails are then
+    off).
     """
     x, y = _sample("a", a), _sample("b", b)
     both = np.concatenate([x, y])

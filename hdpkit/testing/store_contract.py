@@ -31,7 +31,7 @@ from hdpkit.stores.frozen import COMPILED, READABLE, Draws
 from hdpkit.testing.cases import tiny_franchise
 from hdpkit.testing.enumeration import Shape, seatings, table_sizes
 from hdpkit.testing.exact import law_of
-from hdpkit.testing.machines import CountsMachine, StoreMachine, run_store_machine, same
+from hdpkit.testing.machines import counted, run_store_machine, same, seen
 from hdpkit.testing.states import frozen_key, labelled_arrays, to_counts, to_histograms
 
 
@@ -59,18 +59,9 @@ def canonical(store: Any) -> Hashable:
     return frozenset((node, dish, frozenset(below[t])) for t, (node, dish) in enumerate(rows))
 
 
-def seen(store: Any, node: int, dish: int) -> Any:
-    """The tables of a dish as returned by a store: numbers of tables by size, or customers and tables."""
-    if detail_of(store) is Detail.COUNTS:
-        return store.customers(node, dish), store.tables(node, dish)
-    return Counter(store.table_sizes(node, dish).tolist())
-
-
 def expected_of(store: Any, sizes: Counter[int]) -> Any:
     """The value that `seen` should return for tables of these sizes."""
-    if detail_of(store) is Detail.COUNTS:
-        return sum(size * count for size, count in sizes.items()), sizes.total()
-    return sizes
+    return counted(sizes) if detail_of(store) is Detail.COUNTS else sizes
 
 
 def check_capacity(store_class: type) -> str:
@@ -181,8 +172,7 @@ def check_store(store_class: type, *, examples: int = 60, steps: int = 30, shrin
     missing = missing_methods(store_class)
     require(not missing, f"it lacks {missing}")
     counts = detail_of(store_class) is Detail.COUNTS
-    machine = CountsMachine if counts else StoreMachine
-    run_store_machine(store_class, examples=examples, steps=steps, shrink=shrink, machine=machine)
+    run_store_machine(store_class, examples, steps, shrink)
     return [
         "state machine: the store agrees with a plain model",
         _check_empty(store_class),

@@ -53,7 +53,7 @@ def test_the_default_is_this_start_for_topic_models_with_enough_data():
 def labels(corpus, k=None, threads=1, seed=3):
     """Clusters of the terms of a corpus."""
     source = Streams(seed).source(Purpose.OTHER)
-    return starts.labels_of_terms(hk.init.TermClusters(k), franchise_of(corpus), source, threads)
+    return starts.labels_of_terms(hk.init.TermClusters(k), corpus, None, source, threads)
 
 
 def many_subjects(n_documents=120, n_terms=400, seed=1):

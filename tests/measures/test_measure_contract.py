@@ -37,6 +37,7 @@ class Names(hk.BaseMeasure):
 class Waiting(hk.BaseMeasure):
     """Positive numbers: exponential with a Gamma(2, 1) rate. Its formula goes on below zero."""
 
+    support = "positive numbers"
     factor = 1.0
 
     def make(self):
@@ -55,6 +56,8 @@ class Waiting(hk.BaseMeasure):
 
 class HeavyTail(hk.BaseMeasure):
     """Counts: geometric with a Beta(1.5, 1) probability; the predictive falls as a power."""
+
+    support = "whole numbers"
 
     def make(self):
         return np.array([1.5, 1.0])
@@ -147,9 +150,9 @@ def test_every_registered_measure(measure):
     ("measure", "values", "said"),
     [
         (Names(), ["ham", "eggs", "ham", "spam"], "not checked"),
-        (Waiting(), [0.3, 2.0, 0.7, 1.1], "all positive numbers"),
-        (HeavyTail(), [0, 3, 1, 12], "whole numbers"),
-        (Tallies(), [[1, 0, 2], [0, 3, 0], [2, 1, 0]], "sum up to 3"),
+        (Waiting(), [0.3, 2.0, 0.7, 1.1], "over positive numbers"),
+        (HeavyTail(), [0, 3, 1, 12], "over whole numbers"),
+        (Tallies(), [[1, 0, 2], [0, 3, 0], [2, 1, 0]], "not checked"),
     ],
     ids=lambda value: type(value).__name__,
 )

@@ -144,8 +144,5 @@ def test_a_right_measure_passes_and_a_wrong_one_is_found(case):
 
 
 def test_what_is_not_declared_is_told_how():
-    undeclared = type("Classification", (Classification,), {"support": None})
-    with pytest.raises(MeasureFailure, match="declare the measure's `support`"):
-        check_contract(undeclared(), [[0, 1], [1, 0], [1, 1]])
     undeclared = type("VonMises", (VonMises,), {"support": None})
     assert any("declare" in line for line in check_contract(undeclared(), unit(2)))

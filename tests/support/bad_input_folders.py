@@ -86,15 +86,6 @@ FOLDERS = {
         lambda franchise: (hk.open_run(run_in(franchise)).state, {"chain": 0}), {"chain": [-1, 1, 0.5, "0"]}
     ),
     "Trace.own": Row(lambda franchise: (hk.Trace().own, {"record": {"mine": len}}), {"record": NO_RECORD}),
-    "Trace.to_arviz": Row(
-        lambda franchise: (trace_of(franchise).to_arviz, {"after": 0, "separator": "_"}),
-        {"separator": NO_SEPARATOR},
-    ),
-    "Trace.summary": Row(
-        lambda franchise: (trace_of(franchise).summary, {"after": 0}),
-        {"options": Anything("ArviZ's own, which it checks")},
-        run=skipped("a summary of two draws warns; test_chains makes one"),
-    ),
     "ChainTrace.__getitem__": Row(
         lambda franchise: (chains_of(franchise).__getitem__, {"key": "n_dishes"}),
         {"key": [None, 5, "", "nobody", ["n_dishes"], slice(0, 1)]},

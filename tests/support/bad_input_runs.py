@@ -198,7 +198,6 @@ RUNS = {
         {
             "file": [5, "log.txt", [], io.StringIO],
             "seconds_between_lines": [*REAL, -1.0],
-            "clock": [None, *NO_FUNCTION],
             "unit": NO_TEXT,
         },
     ),

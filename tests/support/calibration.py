@@ -13,7 +13,7 @@ from hdpkit.franchise.franchise import Franchise
 from hdpkit.moves import Move, Scheduled
 from hdpkit.random import RandomStream, Streams
 from hdpkit.run.combinators import Mixture
-from hdpkit.testing.geweke import Statistics, apply_moves, hyperparameters, rounded
+from hdpkit.testing.geweke import apply_moves, hyperparameters, rounded
 from hdpkit.testing.pvalues import _sample, _whole, one_sample_p
 
 _REPLICA = 1  # place of the streams
@@ -63,7 +63,7 @@ def calibration_ranks(
     seed: int,
     *,
     thin: int = 1,
-    statistics: Statistics = quantities,
+    statistics=quantities,
 ) -> dict[str, list[int]]:
     """Rank of the truth in each replica, in 0 .. draws, by quantity. Parameters as in `calibration`."""
     for name, number in (("replicas", replicas), ("draws", draws), ("thin", thin)):
@@ -106,7 +106,7 @@ def calibration(
     seed: int,
     *,
     thin: int = 1,
-    statistics: Statistics = quantities,
+    statistics=quantities,
 ) -> dict[str, float]:
     """P-values of the hypothesis that the moves draw from the posterior of the declared model."""
     ranks = calibration_ranks(franchise, moves, replicas, draws, seed, thin=thin, statistics=statistics)

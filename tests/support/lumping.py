@@ -7,7 +7,6 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from hdpkit.errors import ParameterError
-from hdpkit.testing.exact import _largest, _law
 
 FloatArray = NDArray[np.float64]
 
@@ -35,7 +34,7 @@ def lump_matrix(P: ArrayLike, classes: Sequence[Hashable], pi: ArrayLike | None 
     indicator = np.zeros((matrix.shape[0], len(number)))
     indicator[np.arange(matrix.shape[0]), member] = 1.0
 
-    law = None if pi is None else _law(pi, matrix.shape[0])
+    law = None if pi is None else np.asarray(pi)
     weights = np.ones(matrix.shape[0]) if law is None else law
     totals = indicator.T @ weights
     if np.any(totals == 0):
@@ -48,4 +47,4 @@ def lump_matrix(P: ArrayLike, classes: Sequence[Hashable], pi: ArrayLike | None 
     for place in range(len(number)):
         rows = into_classes[member == place]
         spread[place] = rows.max(axis=0) - rows.min(axis=0)
-    return Lumped(list(number), lumped, None if law is None else totals, _largest(spread))
+    return Lumped(list(number), lumped, None if law is None else totals, float(np.max(spread, initial=0.0)))

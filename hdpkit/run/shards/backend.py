@@ -89,18 +89,6 @@ class Backend(abc.ABC):
         """Wait for the sweep of all workers and return their changes."""
         return self._total()
 
-    def _added_up(self, answers: Iterable[Any]) -> Any:
-        """The sum of messages, added as they arrive; raises an error if one of them is an error."""
-        total, sent = None, 0
-        for answer in answers:
-            if isinstance(answer, Swept):
-                sent = max(sent, answer.changes.nbytes)
-            total = answer if total is None else added(total, answer)
-        if isinstance(total, Failed):
-            raise total.error
-        self.sent += sent
-        return total
-
     # ------------------------------------------------------------------ specific to each backend
 
     @abc.abstractmethod
@@ -111,13 +99,23 @@ class Backend(abc.ABC):
     def _call(self, method: str, *arguments: Any) -> None:
         """Start a method in every worker."""
 
-    @abc.abstractmethod
+    def _waited(self) -> Iterator[Any]:
+        """Wait for the result of each worker, where this process drives all of them."""
+        raise NotImplementedError
+
     def _total(self) -> Any:
         """Wait for all results and return their sum; raise the error of a worker in every process."""
+        total, sent = None, 0
+        for answer in self._waited():
+            if isinstance(answer, Swept):
+                sent = max(sent, answer.changes.nbytes)
+            total = answer if total is None else added(total, answer)
+        self.sent += sent
+        return checked([total])[0]
 
-    @abc.abstractmethod
     def _collected(self) -> list[Any]:
         """Wait for all results and return them if this process leads; errors as in `_total`."""
+        return checked(list(self._waited()))
 
 
 def too_slow(method: str, seconds: float, workers: Iterable[tuple[str, range]]) -> SlowPartError:
@@ -168,11 +166,8 @@ class Local(Backend):
     def _call(self, method: str, *arguments: Any) -> None:
         self._answers = [self._pool.submit(worker.call, method, *arguments) for worker in self._workers]
 
-    def _total(self) -> Any:
-        return self._added_up(answer.result() for answer in self._answers)
-
-    def _collected(self) -> list[Any]:
-        return checked([answer.result() for answer in self._answers])
+    def _waited(self) -> Iterator[Any]:
+        return (answer.result() for answer in self._answers)
 
 
 class Dask(Backend):
@@ -267,12 +262,6 @@ class Dask(Backend):
             except Exception as error:  # from the cluster; errors of workers are results
                 raise _lost(error) from error
 
-    def _total(self) -> Any:
-        return self._added_up(self._waited())
-
-    def _collected(self) -> list[Any]:
-        return checked(list(self._waited()))
-
 
 def _lost(error: Exception) -> LostPartError:
     return LostPartError(
@@ -289,11 +278,10 @@ MPICH = re.compile(r"/dev/shm/mpich_shm_[0-9a-f]+_0$", re.MULTILINE)
 class MPI(Backend):
     """One worker per rank.
 
-    Every rank calls `hdpkit.Scheduler.run` with the same arguments. Rank 0 has the results, reports the
-    progress, and writes the file of the run; each rank reads its own shards, and writes their states.
-    Callbacks are called in every rank. Each rank sums the changes of counts of some terms; the other messages
-    are summed along a tree. An error of a rank is raised in all. If a rank is killed, ``mpiexec`` ends the
-    others: continue from the last checkpoint with `hdpkit.Run.resume` and any number of ranks.
+    Every rank calls `hdpkit.Scheduler.run` with the same arguments, and callbacks are called in every rank.
+    Rank 0 has the results, reports the progress, and writes the file of the run; each rank reads its own
+    shards, and writes their states. An error of a rank is raised in all. If a rank is killed, ``mpiexec``
+    ends the others: continue from the last checkpoint with `hdpkit.Run.resume` and any number of ranks.
 
     Parameters
     ----------
@@ -301,8 +289,8 @@ class MPI(Backend):
         By default all ranks.
     patience : float, optional
         Seconds that ranks may wait for each other after a step of the run, for instance a sweep or a
-        checkpoint; then rank 0 raises a SlowPartError that names the shards, and all ranks end when a
-        process ends that got it. By default there is no limit.
+        checkpoint; then rank 0 raises a SlowPartError that names the shards, and all ranks end when a process
+        ends that got it. By default there is no limit.
 
     Attributes
     ----------
@@ -370,10 +358,7 @@ class MPI(Backend):
 
     def _total(self) -> Any:
         self._together()
-        total = self._comm.allreduce(self._answer, op=added)
-        if isinstance(total, Failed):
-            raise total.error
-        return total
+        return checked([self._comm.allreduce(self._answer, op=added)])[0]
 
     def _swept(self) -> Any:
         """Each rank sums a block of terms, while it prepares and sends others, and sends the sum."""

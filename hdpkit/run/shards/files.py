@@ -32,7 +32,7 @@ from hdpkit.franchise.whole_corpus import Changes, CountedBursts, WholeCorpus
 from hdpkit.numerics import add_up, lgamma, log
 from hdpkit.random import STARTS, Streams
 from hdpkit.run.samples import sparse_of, sparse_rows
-from hdpkit.run.shards.state import COLUMNS, OPENS, Info, begin_shards, checked_seating, seat_bursts
+from hdpkit.run.shards.state import COLUMNS, OPENS, begin_shards, checked_seating, seat_bursts
 from hdpkit.stores._stirling import sum_of_logs
 
 FORMAT = "hdpkit shard"
@@ -286,7 +286,7 @@ class FromFolder:
         """The state common to all workers."""
         return self.state
 
-    def seating(self, number: int, info: Info, corpus: Corpus) -> dict[str, Int32s]:
+    def seating(self, number: int, info: Any, corpus: Corpus) -> dict[str, Int32s]:
         """Read the state of a shard; raises a ShardError that names it if the file is missing or differs."""
         return checked_seating(number, self.read(number), corpus, self.state["slots"], self.bursts)
 

@@ -53,30 +53,27 @@ class ShardedFranchise:
 
     `hdpkit.Scheduler.run` spreads the shards over the workers of a backend. Its chain is bit for bit that
     over the entire corpus with the same moves, seed and initial state, for any backend and any numbers of
-    workers and threads. The moves are over documents or over totals (`Move.over`), in any order:
-    `moves.SliceGibbs`, `moves.CountGibbs`, `moves.RootWeights`, `moves.Concentration`,
-    `moves.BaseMeasureParameters`, over `Bursty` `moves.Discount`, and your own. A run starts with "auto"
-    (`hdpkit.init.TermClusters` of the first million tokens), ``TermClusters`` or ``Random``, which draw the
-    dishes of a document from its own stream and give each dish one table there, or with a state of
-    `Franchise.freeze` with distinguished customers (`Franchise.expand_cells`). It takes no ``chains``,
-    ``samples`` and ``audit_every``.
-
-    On MPI every process has this object, and all must call its methods; they return their results only at
-    rank 0, and None elsewhere.
+    workers and threads. The moves are over documents or over totals (`Move.over`): `moves.SliceGibbs`,
+    `moves.CountGibbs`, `moves.RootWeights`, `moves.Concentration`, `moves.BaseMeasureParameters`, over
+    `Bursty` `moves.Discount`, and your own. A run starts with "auto" (`hdpkit.init.TermClusters` of the first
+    million tokens), ``TermClusters`` or ``Random``, which draw the dishes of a document from its own stream
+    and give each dish one table there, or with a state of `Franchise.freeze` with distinguished customers
+    (`Franchise.expand_cells`). It takes no ``chains``, ``samples`` and ``audit_every``. On MPI every process
+    has this object, and all must call its methods; they return their results only at rank 0, and None
+    elsewhere.
 
     Parameters
     ----------
     restaurant : Restaurant
-        Documents below a root: ``hk.Restaurant(root, each="document", ...)``, with one concentration, over a
-        `DirichletMultinomial`, or a `Bursty` around one.
+        ``hk.Restaurant(root, each="document", ...)``, with one concentration, over a `DirichletMultinomial`,
+        or a `Bursty` around one.
     corpus : ShardedCorpus or CutCorpus
-        A corpus in shards: ``hk.ShardedCorpus.open(folder)``, or the result of `hdpkit.shards.cut`.
+        ``hk.ShardedCorpus.open(folder)``, or the result of `hdpkit.shards.cut`.
     root : str or FixedWeights
         "weights", or ``hk.FixedWeights(K)``.
     spool : path, optional
         Folder on a local disk where each worker keeps the terms and documents of its tokens in a file without
-        a name, 8 bytes a token. By default they are in memory. The topics of tokens, 4 bytes each, are always
-        in memory.
+        a name, 8 bytes a token; by default in memory. Topics of tokens, 4 bytes each, are always in memory.
 
     Attributes
     ----------

@@ -30,32 +30,12 @@ from hdpkit.moves.document_sweeps import bursts_here, take_bursts
 from hdpkit.random import STARTS, ChoiceSource, RandomStream, Streams
 
 
-class Info(Protocol):
-    """One shard: consecutive documents of a corpus."""
-
-    @property
-    def first_document(self) -> int:
-        """Number of its first document in the corpus."""
-
-    @property
-    def n_documents(self) -> int:
-        """Number of its documents."""
-
-    @property
-    def first_token(self) -> int:
-        """Number of its first token in the corpus."""
-
-    @property
-    def n_tokens(self) -> int:
-        """Number of its tokens, at least one."""
-
-
 class Source(Protocol):
     """A corpus in shards. It is sent to every process, each of which reads its own shards."""
 
     @property
-    def shards(self) -> Sequence[Info]:
-        """The shards in the order of documents."""
+    def shards(self) -> Sequence[Any]:
+        """The shards in the order of documents: first_document, n_documents, first_token, n_tokens (>= 1)."""
 
     @property
     def n_terms(self) -> int:
@@ -325,6 +305,15 @@ def shard_seating(franchise: Franchise) -> dict[str, Int32s]:
     return {"dish": frozen["dish"], **{name: frozen[name][below] for name in COLUMNS}, **tables}
 
 
+def part_of(seating: Mapping[str, Any], info: Any, document: int, token: int) -> dict[str, Any]:
+    """The seating of a shard within that of more documents, from this document and token on."""
+    begin, end = np.searchsorted(seating["count_node"], [document + 1, document + info.n_documents + 1])
+    own = {name: seating[name][begin:end].copy() for name in COLUMNS}
+    own["count_node"] -= np.int32(document)
+    of_tokens = slice(token, token + info.n_tokens)
+    return {name: seating[name][of_tokens] for name in ("dish", OPENS) if name in seating} | own
+
+
 def whole_state(
     source: Source, seed: int, seatings: dict[int, dict[str, npt.NDArray[np.int32]]], common: dict[str, Any]
 ) -> dict[str, Any]:
@@ -368,7 +357,7 @@ class ShardedStart(Protocol):
     def common(self) -> dict[str, Any]:
         """The state common to all workers, as returned by `common_state`."""
 
-    def seating(self, number: int, info: Info, corpus: Corpus) -> dict[str, Int32s]:
+    def seating(self, number: int, info: Any, corpus: Corpus) -> dict[str, Int32s]:
         """The seating of a shard's documents, in the form of `seat_bursts`."""
 
 
@@ -389,19 +378,11 @@ class FromState:
             "components": self.frozen["components"],
         }
 
-    def seating(self, number: int, info: Info, corpus: Corpus) -> dict[str, Int32s]:
+    def seating(self, number: int, info: Any, corpus: Corpus) -> dict[str, Int32s]:
         """Documents of a shard."""
-        seating = self.frozen["seating"]
-        node = seating["count_node"]
-        first = info.first_document
-        begin, end = np.searchsorted(node, [first + 1, first + info.n_documents + 1])
-        entries = {name: seating[name][begin:end].copy() for name in COLUMNS}
-        entries["count_node"] -= np.int32(first)
-        own = slice(info.first_token, info.first_token + info.n_tokens)
-        found = {"dish": seating["dish"][own], **entries}
-        if self.bursts and self.frozen["bank"]:
-            found[OPENS] = self.frozen["bank"][OPENS][own]
-        elif self.bursts:
+        whole = {**self.frozen["seating"], **(self.frozen["bank"] if self.bursts else {})}
+        found = part_of(whole, info, info.first_document, info.first_token)
+        if self.bursts and OPENS not in found:
             found[OPENS] = firsts_of_cells(found["dish"], corpus)
         return checked_seating(number, found, corpus, self.frozen["slots"], self.bursts)
 
@@ -422,7 +403,7 @@ class StartByDocument:
         own = dict(self.bursts or {})
         return {"slots": slots, "dish_ids": slots, "births": self.n_dishes, "sweep": 0, "measure": own}
 
-    def seating(self, number: int, info: Info, corpus: Corpus) -> dict[str, Int32s]:
+    def seating(self, number: int, info: Any, corpus: Corpus) -> dict[str, Int32s]:
         """Documents of a shard."""
         dish = np.empty(info.n_tokens, dtype=np.int32)
         values, stream = corpus.values, RandomStream(self.key)
@@ -480,52 +461,35 @@ def firsts_of_cells(dish: Int32s, corpus: Corpus) -> npt.NDArray[np.int8]:
     """Which customers are the first of their document with their term and dish: int8, shape (n_tokens,)."""
     terms, ends = corpus.values, np.cumsum(corpus.document_lengths)
     found, n_dishes = np.zeros(len(dish), dtype=np.int8), int(dish.max(initial=0)) + 1
-    first = token = 0
-    while first < len(ends):  # in blocks of documents, to sort only short arrays
-        last = max(int(np.searchsorted(ends, token + SAMPLE, side="right")), first + 1)
-        end = int(ends[last - 1])
+    for first, last, token, end in _blocks(ends):
         home = np.repeat(np.arange(last - first), corpus.document_lengths[first:last])
         _, pair = np.unique(home * n_dishes + dish[token:end], return_inverse=True)
         _, at = np.unique(pair * corpus.n_terms + terms[token:end], return_index=True)
         found[token + at] = 1
-        first, token = last, end
     return found
+
+
+def _blocks(ends: npt.NDArray[np.int64]) -> Iterator[tuple[int, int, int, int]]:
+    """Blocks of documents, to sort only short arrays: the first and last document, and token."""
+    first = token = 0
+    while first < len(ends):
+        last = max(int(np.searchsorted(ends, token + SAMPLE, side="right")), first + 1)
+        yield first, last, token, int(ends[last - 1])
+        first, token = last, int(ends[last - 1])
 
 
 def one_table_each(dish: Int32s, lengths: npt.NDArray[np.int64], n_dishes: int) -> dict[str, Int32s]:
     """One table for each dish of a document. ``dish`` has an entry per customer, by document."""
-    ends = np.cumsum(lengths)
     found: list[tuple[Int32s, ...]] = []
-    first = token = 0
-    while first < len(lengths):  # in blocks of documents, to sort only short arrays
-        last = max(int(np.searchsorted(ends, token + SAMPLE, side="right")), first + 1)
+    for first, last, token, end in _blocks(np.cumsum(lengths)):
         home = np.repeat(np.arange(first + 1, last + 1), lengths[first:last])
-        own = dish[token : int(ends[last - 1])]
+        own = dish[token:end]
         cells, customers = np.unique(home * n_dishes + own, return_counts=True)
         columns = cells // n_dishes, cells % n_dishes, customers, np.ones_like(cells)
         found.append(tuple(column.astype(np.int32) for column in columns))
-        first, token = last, int(ends[last - 1])
     return {
         name: np.concatenate(parts) for name, parts in zip(COLUMNS, zip(*found, strict=True), strict=True)
     }
-
-
-@attrs.frozen(eq=False)
-class Whole:
-    """The first documents of a corpus as a complete franchise, for `labels_of_terms`."""
-
-    data: Corpus
-    n_dishes: int | None
-
-    @property
-    def root(self) -> Any:
-        """The root, which may limit the number of dishes."""
-        return self
-
-    @property
-    def most_dishes(self) -> int | None:
-        """The largest number of dishes."""
-        return self.n_dishes
 
 
 def as_start(
@@ -547,7 +511,7 @@ def as_start(
             '"auto", hk.init.TermClusters(K), hk.init.Random(K) or a state of franchise.freeze()',
             "Other starts need all documents in one process.",
         )  # fmt: skip
-    labels = labels_of_terms(init, Whole(_first_documents(source), most), streams.source(STARTS))
+    labels = labels_of_terms(init, _first_documents(source), most, streams.source(STARTS))
     return StartByDocument((key[0], key[1]), int(labels.max()) + 1, labels, bursts)
 
 

@@ -47,6 +47,7 @@ from hdpkit.run.shards.state import (
     common_state,
     differs,
     needs_lengths,
+    part_of,
     seat_bursts,
     shard_counts,
     shard_seating,
@@ -410,13 +411,7 @@ class Worker:
         seating, infos = shard_seating(self.franchise), [self.job.source.shards[i] for i in self.shards]
         found, document, token = {}, 0, 0
         for i, info in zip(self.shards, infos, strict=True):
-            begin, end = np.searchsorted(
-                seating["count_node"], [document + 1, document + info.n_documents + 1]
-            )
-            own = {name: seating[name][begin:end].copy() for name in COLUMNS}
-            own["count_node"] -= np.int32(document)
-            of_tokens = slice(token, token + info.n_tokens)
-            found[i] = {name: seating[name][of_tokens] for name in ("dish", OPENS) if name in seating} | own
+            found[i] = part_of(seating, info, document, token)
             document, token = document + info.n_documents, token + info.n_tokens
         return found
 
