@@ -127,7 +127,7 @@ def in_rounds(
     """What runs, given its progress: ``begin``, or rounds of which it is the first (None: resuming)."""
     if options["until"] is None and begin is not None:
         return begin
-    from hdpkit.posterior.rounds import FEWEST_CHAINS, Until, run_in_rounds, samples_of_round
+    from hdpkit.posterior.rounds import FEWEST_CHAINS, Until, samples_of_round
 
     def run(progress: Any) -> Any:
         until = Until(options["until"], options["at_most"], options["sweeps"])
@@ -153,7 +153,7 @@ def in_rounds(
             tell(options["quiet"], f"after {reached:,} sweeps: [{verdict.light}] {verdict.sentence}")
 
         begun = 0 if begin is not None else max((s for s in open_run(folder, allow).sweeps if s), default=0)
-        return run_in_rounds(until, begun, step, judge, told)
+        return until.run(begun, step, judge, told)
 
     return run
 

@@ -285,7 +285,7 @@ class Estimator(BaseEstimator):
         self, franchise: Franchise, verdict: str, least_chains: int, most: int
     ) -> Trace | ChainTrace:
         """Rounds of sweeps until a verdict is green."""
-        from hdpkit.posterior.rounds import FEWEST_CHAINS, Until, run_in_rounds, samples_of_round
+        from hdpkit.posterior.rounds import FEWEST_CHAINS, Until, samples_of_round
 
         until = Until(verdict, self.at_most, most)
         chains, number = max(least_chains, FEWEST_CHAINS), max(self.samples, 2)
@@ -301,7 +301,7 @@ class Estimator(BaseEstimator):
             whole[:] = [made]
             return made, max(one.sweep for one in made.franchises)
 
-        return run_in_rounds(until, 0, step, lambda trace: self._diagnosed(trace, franchise))
+        return until.run(0, step, lambda trace: self._diagnosed(trace, franchise))
 
     def _swept(
         self,

@@ -17,7 +17,6 @@ from typing import Any
 
 from hdpkit.canvas import PALETTE, specification
 from hdpkit.errors import ParameterError, importing_extra
-from hdpkit.kinds.listing import Nouns
 from hdpkit.pages.report_data import ReportData
 from hdpkit.pages.section import Section
 
@@ -55,11 +54,6 @@ def _plain(value: Any) -> Any:
     if hasattr(value, "tolist"):  # numbers and arrays of NumPy
         return value.tolist()
     raise TypeError(f"{type(value).__name__} can't be written as JSON")
-
-
-def _forms(nouns: Nouns) -> dict[str, str]:
-    """The nouns in the singular, by which the script finds them."""
-    return {name: getattr(nouns, name) for name in ("topic", "token", "document", "term")}
 
 
 def _digest(script: str) -> str:
@@ -125,8 +119,10 @@ def rendered(report: ReportData, sections: Iterable[Section], written: str) -> s
                 "See the templates of the package.",
             ) from error  # fmt: skip
         bodies.append((section.key, Markup(title), Markup(body)))
-    has_charts = bool(charts)
-    scripts = ([_vega()] if has_charts else []) + [_own("page.js")]
+    scripts = ([_vega()] if charts else []) + [_own("page.js")]
+    # The nouns in the singular, by which the script finds them.
+    nouns = {name: getattr(report.nouns, name) for name in ("topic", "token", "document", "term")}
+    shown = {**data, "charts": charts, "nouns": nouns, "palette": PALETTE}
     return str(
         environment.get_template("page.html").render(
             title=report.title,
@@ -137,8 +133,6 @@ def rendered(report: ReportData, sections: Iterable[Section], written: str) -> s
             style=Markup(_own("page.css")),
             licences=_own("licences.txt"),
             nouns=report.nouns,
-            data=Markup(
-                as_json({**data, "charts": charts, "nouns": _forms(report.nouns), "palette": PALETTE})
-            ),
+            data=Markup(as_json(shown)),
         )
     )

@@ -14,6 +14,7 @@ import numpy.typing as npt
 import scipy
 
 from hdpkit.checks import whole_number
+from hdpkit.data.files.tables import rows_of
 from hdpkit.data.sharded import n_customers
 from hdpkit.data.top_terms import largest
 from hdpkit.errors import HdpkitError, ParameterError, importing_extra, printable
@@ -220,8 +221,7 @@ class ReportData:
     @cached_property
     def listed(self) -> list[dict[str, Any]]:
         """Number, label and share of the topics."""
-        rows = zip(self.numbers, self.labels, self.shares.tolist(), strict=True)
-        return [{"number": number, "label": label, "share": share} for number, label, share in rows]
+        return rows_of({"number": self.numbers, "label": self.labels, "share": self.shares.tolist()})
 
     @cached_property
     def term_counts(self) -> npt.NDArray[np.int64]:
@@ -324,8 +324,7 @@ class ReportData:
             "chains": (found.occurrence_by_chain > 0).sum(axis=0),
             "unsettled": found.unsettled,
         }
-        lists = (values[:n].tolist() for values in columns.values())
-        return [dict(zip(columns, row, strict=True)) for row in zip(*lists, strict=True)]
+        return rows_of({name: values[:n].tolist() for name, values in columns.items()})
 
     # ------------------------------------------------------------------ points
 

@@ -438,44 +438,39 @@ def assigned(apart: Floats, threshold: float) -> Int64s:
     return to
 
 
-DEFAULT_THRESHOLDS = {"cosine": 0.5}
+THRESHOLD = 0.5
+"""The largest cosine distance of two dishes that are the same component."""
 
 Distance = Callable[[npt.NDArray[Any], npt.NDArray[Any]], Any]
 
 
 def distance_of(distance: str | Distance, threshold: float | None) -> float:
-    """The threshold for a distance, after checking both; None is the default of a named distance."""
-    if isinstance(distance, str):
-        if distance not in DEFAULT_THRESHOLDS:
-            raise ParameterError(
-                "distance", distance, f"one of {sorted(DEFAULT_THRESHOLDS)}, or a function",
-                "Leave it out for topics over terms.",
-            )  # fmt: skip
-        threshold = DEFAULT_THRESHOLDS[distance] if threshold is None else threshold
-    elif not callable(distance) or isinstance(distance, type):
+    """The threshold for a distance, after checking both."""
+    cosine = isinstance(distance, str) and distance == "cosine"
+    if not cosine and (not callable(distance) or isinstance(distance, type)):
         raise ParameterError(
-            "distance", distance, "a name, or a function", "Leave it out for topics over terms."
+            "distance", distance, '"cosine", or a function', "Leave it out for topics over terms."
         )
-    if threshold is None:
+    if threshold is None and not cosine:
         raise ParameterError(
             "threshold", None, "a number, where the distance is a function",
             "The largest distance of two that are the same.",
         )  # fmt: skip
-    return positive_number("threshold", threshold)
+    return positive_number("threshold", THRESHOLD if threshold is None else threshold)
 
 
-def vectors_of(samples: tuple[Sample, ...], distance: str | Distance, *, members: bool = False) -> Vectors:
-    """Components of samples as vectors with a distance; of numbers by their customers, if ``members``."""
+def vectors_of(samples: tuple[Sample, ...], distance: str | Distance) -> Vectors:
+    """Components of samples as vectors with a distance; by cosine, those of numbers by their customers."""
     if not isinstance(distance, str):
         return ParameterVectors(samples, distance)
-    if samples[0].counts is None:
-        if members and distance == "cosine" and all(sample.dishes is not None for sample in samples):
-            return MemberVectors(samples)
-        raise ParameterError(
-            "distance", distance, "a function, where the data are no terms",
-            "For instance lambda a, b: abs(a[:, None, 0] - b[None, :, 0]), and a threshold.",
-        )  # fmt: skip
-    return TermVectors(samples)
+    if samples[0].counts is not None:
+        return TermVectors(samples)
+    if all(sample.dishes is not None for sample in samples):
+        return MemberVectors(samples)
+    raise ParameterError(
+        "distance", distance, "a function, where the data are no terms",
+        "For instance lambda a, b: abs(a[:, None, 0] - b[None, :, 0]), and a threshold.",
+    )  # fmt: skip
 
 
 SIMILAR = 0.1

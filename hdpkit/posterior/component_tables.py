@@ -8,8 +8,9 @@ import numpy as np
 
 from hdpkit.checks import choice, items, whole_number
 from hdpkit.data.top_terms import largest
-from hdpkit.errors import DataError, StateError
+from hdpkit.errors import StateError
 from hdpkit.posterior.documents import document_shares
+from hdpkit.posterior.readings import term_names
 
 ENDS = ("lower", "upper")
 _TABLES = ("topics", "parameters", "shares", "weights", "transitions", "trace")
@@ -78,9 +79,8 @@ def _topics(found: Any, n_terms: int | None, vocabulary: Any) -> dict[str, Any]:
     if any(sample.counts is None for sample in found.samples):
         raise StateError("table", "topics", "of data that are terms", "See the table 'parameters'.")
     all_terms = int(found.samples[0].counts.shape[1])
-    if vocabulary is not None and len(vocabulary) != all_terms:
-        remedy = "Pass the vocabulary of the corpus."
-        raise DataError("vocabulary", f"{len(vocabulary)} words", f"{all_terms} words", remedy)
+    if vocabulary is not None:
+        vocabulary = term_names(found, vocabulary, all_terms)
     most = all_terms if n_terms is None else min(n_terms, all_terms)
     terms, numbers = np.empty((len(found), most), dtype=np.int64), np.empty((3, len(found), most))
     for topic in range(len(found)):

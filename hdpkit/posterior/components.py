@@ -17,7 +17,6 @@ import scipy
 from hdpkit.arrays import Bools, Floats, Int64s
 from hdpkit.checks import (
     LARGEST,
-    check_unmasked,
     flag,
     instance,
     items,
@@ -25,8 +24,6 @@ from hdpkit.checks import (
     whole_number,
     whole_numbers,
 )
-from hdpkit.data import Corpus
-from hdpkit.data.matrices import check_whole, sparse_entries
 from hdpkit.data.top_terms import largest, typical
 from hdpkit.errors import DataError, ParameterError, StateError
 from hdpkit.franchise.sample import Sample, rows_at_once
@@ -40,6 +37,7 @@ from hdpkit.posterior.evaluation.completion import (
     TOLERANCE,
     FixedTopics,
     completion,
+    counts_of,
     repeats_in,
 )
 from hdpkit.posterior.grouping import ComponentGroups, grouped
@@ -357,12 +355,13 @@ class Components:
 
     @property
     def rows_lower(self) -> Floats:
-        """Lower ends of the intervals of `topics`: shape (T, n_terms).
+        """Lower ends of the intervals of `rows`: shape (T, n_terms).
 
-        They are from draws of the topic given each sample that has it (`Sample.draw_topics`), the same number
-        for each and at least 400 in total. So they include the variation within a state and between states.
-        For data other than terms the draws are those that the samples have, ``Sample.parameters["drawn"]``,
-        and if a sample has only the means of its components, these means. The seeds of the draws are fixed.
+        They are from draws of the topic given each sample that has it (`Sample.draw_topics`), at least 400 in
+        total,
+        with fixed seeds. So they include the variation within a state and between states. For data other than
+        terms
+        the draws are those that the samples have, ``Sample.parameters["drawn"]``, or else their means.
         Computed once.
         """
         return self._row_ends[0]
@@ -547,13 +546,7 @@ class Components:
     # ------------------------------------------------------------------ documents
 
     def documents(self) -> Iterator[DocumentShares]:
-        """Shares of the components in all documents in order; one block is in memory at a time.
-
-        Raises
-        ------
-        DataError
-            If the groups of the deepest level aren't the documents.
-        """
+        """Shares of the components in all documents in order; a DataError if groups aren't documents."""
         return documents(self)
 
     def trends(self, by: str | None = None, labels: Int64s | None = None) -> Trends | None:
@@ -656,9 +649,9 @@ class Components:
     def group_shares_lower(self) -> Floats:
         """Lower ends of the intervals of the shares in each group: shape (n_groups, T + 1).
 
-        They are from draws of the shares given each sample by `Sample.draw_group_weights`, the same number
-        for each and at least 400 in total. So they include the variation within a state and between states.
-        The seed of the draws is fixed. Computed once.
+        They are from draws given each sample by `Sample.draw_group_weights`, at least 400 in total, with a
+        fixed
+        seed. So they include the variation within a state and between states. Computed once.
         """
         return self._group_ends[0]
 
@@ -693,11 +686,7 @@ class Components:
 
     @property
     def exposures(self) -> Floats:
-        """`group_shares` times `group_totals`: the customers of each group by component and, last, the rest.
-
-        float64, shape (n_groups, T + 1). The ends of their intervals are those of the shares times the
-        totals.
-        """
+        """`group_shares` times `group_totals`: customers by group and component (last the rest)."""
         return self.group_shares * self.group_totals[:, None]
 
     @property
@@ -816,11 +805,7 @@ class Components:
 
     @property
     def transitions_lower(self) -> Floats:
-        """Lower ends of the intervals of `transitions`: shape (T + 1, T + 1).
-
-        They are from draws of the rows given each sample by `Sample.draw_transitions`, the same number for
-        each and at least 400 in total. The seed of the draws is fixed. Computed once.
-        """
+        """Lower ends of the intervals of `transitions`, from draws (`Sample.draw_transitions`)."""
         return self._transition_ends[0]
 
     @property
@@ -1009,8 +994,7 @@ class Components:
     def rest_row(self) -> Floats:
         """Everything in none of the components, as one topic: float64, shape (n_terms,).
 
-        The mean over samples of their other dishes, weighted by their weight in the root, and of a new dish,
-        which has the mean of the base measure.
+        The mean over samples of their other dishes and of a new dish, by their weights in the root.
         """
         self._need_terms()
         assert isinstance(self._vectors, TermVectors)
@@ -1066,27 +1050,12 @@ class Components:
 
     def _counts(self, name: str, given: Any) -> Any:
         self._need_terms()
-        check_unmasked(name, given)
-        if scipy.sparse.issparse(given):
-            given = sparse_entries(name, given).matrix()
-        try:
-            counts = scipy.sparse.coo_array(given.to_counts() if isinstance(given, Corpus) else given)
-        except (TypeError, ValueError, OverflowError, RecursionError):
-            raise DataError(name, given, "a Corpus, or a matrix of counts", "See Corpus.to_counts.") from None
-        n_terms = self.n_terms
-        wrong = counts.ndim != 2 or counts.shape[1] != n_terms or counts.dtype.kind not in "iufb"
-        if wrong:
-            raise DataError(
-                name, f"counts of shape {counts.shape}", f"whole numbers, none negative, of {n_terms} terms",
-                "Build new documents with vocabulary=corpus.vocabulary, or with n_terms.",
-            )  # fmt: skip
-        check_whole(name, counts.row, counts.col, counts.data, None)  # before entries of one cell add up
-        return scipy.sparse.csr_array(counts)
+        return counts_of(name, given, self.n_terms)
 
     def _need_terms(self) -> None:
         if not isinstance(self._vectors, TermVectors):
             raise StateError(
-                "components", "of components by a function", "of topics by cosine or Hellinger distance",
+                "components", "of components by a function", "of topics by cosine",
                 "Other components have no distributions over terms that could be mixed.",
             )  # fmt: skip
 
@@ -1184,12 +1153,15 @@ class Components:
         Returns
         -------
         dict
-            Name -> values: the number, from 1; of topics the group of similar ones and the label (that
-            somebody gave, or the most typical words); of a partition of points the group; share, share_low,
-            share_high, occurrence; of several chains settled (`Components.settled`); of topics in the
-            documents of a run also tokens, the share of the documents in which at least 5 % of the tokens are
-            of the topic, where topics select terms distinct_terms and sparsity, and the terms; of a run over
-            numbers or sequences the parameters with the ends of their intervals.
+            Name -> values: the number, from 1; of topics the group of similar ones and the label; of a
+            partition of
+            points the group; share, share_low, share_high, occurrence; of several chains settled; of topics
+            in the
+            documents of a run also tokens, document_share (of the documents, those of which at least 5 % of
+            the
+            tokens are of the topic), where topics select terms distinct_terms and sparsity, and the terms; of
+            a run
+            over numbers or sequences the parameters with the ends of their intervals.
         """
         return table_of(self, n_terms)
 

@@ -42,7 +42,7 @@ class Trends:
     upper: Floats | None = attrs.field(default=None, repr=False)
 
     def columns(self, name: str = "topic", labels: Sequence[str] = ()) -> dict[str, Any]:
-        """A table with a row for each period and topic.
+        """A table with a row for each period and topic: name of the column -> values.
 
         Parameters
         ----------
@@ -50,11 +50,6 @@ class Trends:
             Name of the column of topics, which are numbered from 1.
         labels : sequence of str, optional
             A label for each topic.
-
-        Returns
-        -------
-        dict of sequences
-            period, documents, tokens, the topic, its label, share and, with several samples, lower and upper.
         """
         n, k = self.shares.shape
         table: dict[str, Any] = {
@@ -70,17 +65,12 @@ class Trends:
         return table
 
     def to_pandas(self, name: str = "topic") -> Any:
-        """The table of `columns` as a data frame.
+        """The table of `columns` as a data frame; needs pandas: ``pip install 'hdpkit[pandas]'``.
 
         Parameters
         ----------
         name : str
             As for `columns`.
-
-        Raises
-        ------
-        MissingExtraError
-            Without pandas: ``pip install 'hdpkit[pandas]'``.
         """
         return data_frame(self.columns(name))
 
@@ -103,8 +93,9 @@ def trends(
     labels : array of int, shape (K,), optional
         Group of each topic, from 0, whose shares are added up: ``group_topics(topics).cut()``.
     level : float
-        Probability of the intervals. They contain the variation between samples: what the topics of the
-        given documents are, not which documents a period might have had.
+        Probability of the intervals, which contain the variation between samples, not between documents that
+        a
+        period might have had.
 
     Returns
     -------
@@ -114,10 +105,6 @@ def trends(
     ------
     ParameterError, DataError
         If an argument is out of range, a date can't be read, or groups aren't documents.
-
-    Examples
-    --------
-    >>> found = trends(components(run), corpus_years)  # doctest: +SKIP
     """
     if not isinstance(topics, Sample) and (isinstance(topics, type) or not hasattr(topics, "which")):
         raise ParameterError("topics", topics, "a Sample or Components", "franchise.sample().")
@@ -151,12 +138,11 @@ def trends(
 def shares_in(topics: Any, periods: Sequence[str], which: Int64s, to: Int64s, level: float = 0.9) -> Trends:
     """As `trends`, given the number of each document's period, or group, and of each topic's column."""
     samples = (topics,) if isinstance(topics, Sample) else topics.samples
-    k, n_columns = len(to), int(to.max(initial=-1)) + 1
-    found = []
+    n_columns, adding, found = int(to.max(initial=-1)) + 1, chooser(which, len(periods)).T.tocsr(), []
     for sample in samples:
-        own = np.arange(k) if isinstance(topics, Sample) else topics.which(sample)
-        found.append(_counts(sample, which, len(periods), np.append(to, -1)[own], n_columns))
-    tokens = _tokens(samples[0], which, len(periods))
+        own = to if isinstance(topics, Sample) else np.append(to, -1)[topics.which(sample)]
+        found.append(((adding @ sample.group_counts) @ chooser(own, n_columns)).toarray())
+    tokens = np.asarray((adding @ samples[0].group_counts).sum(axis=1), dtype=np.int64).ravel()
     with np.errstate(invalid="ignore"):
         shares = np.array(found) / np.where(tokens > 0, tokens, np.nan)[:, None]
     mean = shares.mean(axis=0)
@@ -168,23 +154,6 @@ def shares_in(topics: Any, periods: Sequence[str], which: Int64s, to: Int64s, le
         periods=tuple(periods), documents=documents, tokens=tokens, shares=mean,
         lower=ends[0], upper=ends[1],
     )  # fmt: skip
-
-
-def _chooser(rows: Int64s, n: int) -> Any:
-    """A matrix that adds up the rows of each number; -1 for rows that are left out."""
-    there = np.flatnonzero(rows >= 0)
-    ones = np.ones(len(there), dtype=np.int64)
-    return scipy.sparse.csr_array((ones, (rows[there], there)), shape=(n, len(rows)))
-
-
-def _counts(sample: Sample, which: Int64s, n: int, to: Int64s, n_columns: int) -> Int64s:
-    """Tokens of each topic in each period: shape (n, n_columns)."""
-    of_dishes = _chooser(which, n) @ sample.group_counts
-    return np.asarray((of_dishes @ _chooser(to, n_columns).T).todense(), dtype=np.int64)
-
-
-def _tokens(sample: Sample, which: Int64s, n: int) -> Int64s:
-    return np.asarray((_chooser(which, n) @ sample.group_counts).sum(axis=1), dtype=np.int64).ravel()
 
 
 _AT_ONCE = 1 << 24  # counts of documents that are in memory at once, at most
@@ -330,4 +299,5 @@ def _counted(corpus: Any, here: slice, before: int, counts: Any) -> DocumentCoun
 def chooser(own: Int64s, n: int) -> Any:
     """A matrix that adds up the columns of the dishes of each component: shape (n_dishes, n)."""
     there = np.flatnonzero(own >= 0)
-    return scipy.sparse.csr_array((np.ones(len(there)), (there, own[there])), shape=(len(own), n))
+    ones = np.ones(len(there), dtype=np.int64)
+    return scipy.sparse.csr_array((ones, (there, own[there])), shape=(len(own), n))

@@ -14,9 +14,9 @@ from hdpkit.checks import flag, real_number, whole_number
 from hdpkit.errors import DataError, ParameterError, printable
 from hdpkit.franchise.sample import Sample
 from hdpkit.posterior.alignment import (
-    DEFAULT_THRESHOLDS,
     MIN_COSINE,
     SIMILAR,
+    THRESHOLD,
     Distance,
     MemberVectors,
     assigned,
@@ -133,7 +133,7 @@ def components(
         if sequences:
             return _of_states(samples, dishes, level, min_occurrence, min_share, of)
         return of_clusters(samples, partitioned(dishes), level, min_occurrence, **of)
-    vectors, before, originals = vectors_of(samples, distance, members=True), [], samples
+    vectors, before, originals = vectors_of(samples, distance), [], samples
     if similar is None:
         of_topics = distance == "cosine" and first.counts is not None and first.dishes is None
         similar = SIMILAR if of_topics else 0.0
@@ -205,7 +205,7 @@ def _of_states(
         own.append(of_made)
         if made is not sample:
             before.append((sample, to))
-    vectors = vectors_of(tuple(merged), "cosine", members=True)
+    vectors = vectors_of(tuple(merged), "cosine")
     found = Components(merged, own, vectors, level, before=before, **of)
     return found.selected(np.flatnonzero(found.occurrence >= min_occurrence - 1e-9))
 
@@ -240,7 +240,7 @@ def _of_clusters(sample: Sample, labels: Int64s) -> Int64s:
     cells = np.asarray(sample.dishes, dtype=np.int64) * n + labels
     common = np.bincount(cells, minlength=sample.n_dishes * n).reshape(sample.n_dishes, n)
     sizes = common.sum(axis=1, keepdims=True) * np.bincount(labels, minlength=n)
-    return assigned(1.0 - common / np.sqrt(np.maximum(sizes, 1)), DEFAULT_THRESHOLDS["cosine"])
+    return assigned(1.0 - common / np.sqrt(np.maximum(sizes, 1)), THRESHOLD)
 
 
 def match_topics(one: Any, other: Any, *, min_cosine: float = MIN_COSINE) -> TopicMatch:

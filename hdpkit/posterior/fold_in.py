@@ -558,12 +558,10 @@ class FoldIn:
     names : tuple
         Its values, one per group.
     proportions : float64 array, shape (n_groups, K + 1)
-        Posterior means of the weights of the groups over the K dishes of the state and, in the last column,
-        of all new dishes. Rows sum to one.
-    dishes : int64 array, shape (n_customers,)
-        Dish of each customer after the last sweep, in the order of the data; K stands for a new dish.
-    group : int64 array, shape (n_customers,)
-        Group of each customer, in the order of the data.
+        Posterior means of the weights of the groups over the K dishes of the state and, last, of all new
+        dishes.
+    dishes, group : int64 arrays, shape (n_customers,)
+        Dish after the last sweep (K: a new one), and group of each customer, in the order of the data.
     sweeps, burn_in : int
         Sweeps that were averaged, and those before them.
     """

@@ -11,13 +11,13 @@ import numpy as np
 import scipy
 
 from hdpkit.arrays import Floats, Int64s
-from hdpkit.checks import choice, items, number_array, whole_number
+from hdpkit.checks import choice, number_array, whole_number
 from hdpkit.data.top_terms import largest
-from hdpkit.errors import DataError, ParameterError
+from hdpkit.errors import ParameterError
 from hdpkit.franchise.franchise import Franchise
 from hdpkit.franchise.sample import Sample
 from hdpkit.posterior.partitions import canonical_by
-from hdpkit.posterior.readings import topic_weights
+from hdpkit.posterior.readings import term_names, topic_weights
 from hdpkit.posterior.topic_labels import heaviest_terms, labels_for
 
 _METHODS = ("average", "complete", "ward")
@@ -81,8 +81,8 @@ class TopicGroups:
         Parameters
         ----------
         n_groups : int, optional
-            At most the number of topics; by default the number given to `group_topics`, or else that of the
-            report: a third of the topics, 2 to 20.
+            By default the number given to `group_topics`, or else that of the report: a third of the topics,
+            2 to 20.
         """
         k = len(self.weights)
         if n_groups is None:
@@ -185,16 +185,7 @@ def group_topics(
         )
     if vocabulary is None and isinstance(topics, Franchise):
         vocabulary = getattr(topics.data, "vocabulary", None)
-    words = None
-    if vocabulary is not None:
-        words = items(
-            "vocabulary", vocabulary, "a sequence of words", remedy="Pass the vocabulary of the corpus."
-        )
-        if len(words) != n_terms:
-            raise DataError(
-                "vocabulary", f"{len(words)} words", f"{n_terms} words", "Pass the vocabulary of the corpus."
-            )
-        words = tuple(str(word) for word in words)
+    words = None if vocabulary is None else tuple(term_names(topics, vocabulary, n_terms))
     linkage = np.empty((0, 4))
     if k > 1:
         compared = frequent_terms(values, shares @ values)

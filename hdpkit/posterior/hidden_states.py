@@ -441,18 +441,12 @@ class StateProbabilities:
 
 @offered
 def transitions(self: Any) -> Floats:
-    """Posterior mean transition probabilities of a hidden Markov model, given the current states.
+    """Posterior mean transition probabilities of a hidden Markov model: float64, shape (K, K + 1).
 
-    Returns
-    -------
-    float64 array, shape (K, K + 1)
-        Row j is that of state (dish) j; the last column is a state that no observation has yet. Given
-        weights of the root, (n_jk + alpha psi_k + kappa [j = k]) / (n_j + alpha + kappa).
-
-    Raises
-    ------
-    StateError
-        If the model isn't one of `hk.PreviousDish`.
+    Row j is that of state (dish) j; the last column is a state that no observation has yet. Given weights of
+    the root, (n_jk + alpha psi_k + kappa [j = k]) / (n_j + alpha + kappa). A StateError if the model isn't
+    one of
+    `hk.PreviousDish`.
     """
     t = chain_tree(self, "transitions")
     nodes = t.first_row + t.rows.of_slots(self.slots.occupied_slots())

@@ -106,11 +106,7 @@ _AT_ONCE = 1 << 22  # numbers that are drawn at once
 def topic_interval(
     members: Sequence[tuple[Sample, int]], topic: int, level: float, draws: int, halves: Int64s
 ) -> tuple[Floats, Floats] | None:
-    """Intervals of each term in one topic, by draws from all samples that have it.
-
-    ``members`` are these samples, with the dish that is the topic; ``topic`` is its number, so that topics
-    have different random numbers. None if a sample has only means of its topics.
-    """
+    """Intervals of each term in a topic by draws from its samples; None if one has only means."""
     laws: list[TopicLaw] = []
     for sample, dish in members:
         law = sample.topic_law(dish)

@@ -71,13 +71,12 @@ class TopicMatch:
     shares : (float64 array, float64 array)
         Share of each topic in the data of its run.
     cosines : float64 array, shape (T1, T2)
-        Cosine of each topic of the first run with each of the second: of their distributions over terms,
-        where terms that only one run has count as zero in the other; or of the probabilities with which
-        customers are in them.
+        Cosine of each topic of the first run with each of the second: of their distributions over terms
+        (those
+        of one run count as zero in the other), or of the probabilities with which customers are in them.
     pairs : int64 array, shape (n, 2)
         Numbers of the topics that are matched, by descending share in the first run.
     min_cosine : float
-        The smallest cosine of a pair.
     n_columns : (int, int, int)
         Terms of each run, and those that both have.
     """
@@ -177,18 +176,15 @@ class TopicMatch:
             if status == "matched":
                 row["cosine"] = float(self.cosines[tuple(both)])
             else:
-                row["nearest"], row["nearest_cosine"] = self._nearest(*both)
+                missing, new = both
+                cosines = self.cosines[missing] if missing is not None else self.cosines[:, new]
+                if len(cosines):
+                    best = int(np.argmax(cosines))
+                    row["nearest"] = self.names[1 if missing is not None else 0][best]
+                    row["nearest_cosine"] = float(cosines[best])
             for name, values in table.items():
                 values.append(row[name])
         return table
-
-    def _nearest(self, missing: int | None, new: int | None) -> tuple[str | None, float | None]:
-        """Name and cosine of the topic of the other run that is most like one that has no partner."""
-        row = self.cosines[missing] if missing is not None else self.cosines[:, new]
-        if not len(row):
-            return None, None
-        best = int(np.argmax(row))
-        return self.names[1 if missing is not None else 0][best], float(row[best])
 
     def to_pandas(self, n_terms: int = _WORDS) -> Any:
         """A row for each pair, then for each topic that is missing in the second run, and each that is new.

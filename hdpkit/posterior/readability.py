@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import attrs
@@ -68,18 +68,11 @@ class Agreement:
     def figures(self) -> dict[str, float]:
         """The numbers by name."""
         scores = self.perplexities or (math.nan,)
-        return {
-            "shared": self.shared,
-            "components": float(self.components),
-            "in_all": float(self.in_all),
-            "documents": self.documents,
-            "everywhere": self.everywhere,
-            "in_few": float(self.in_few),
-            "repeats": float(self.repeats),
-            "settled": self.settled,
-            "perplexity_lowest": min(scores),
-            "perplexity_highest": max(scores),
-        }
+        names = (
+            "shared", "components", "in_all", "documents", "everywhere", "in_few", "repeats", "settled",
+        )  # fmt: skip
+        found = {name: float(getattr(self, name)) for name in names}
+        return found | {"perplexity_lowest": min(scores), "perplexity_highest": max(scores)}
 
     @property
     def alike(self) -> bool:
@@ -257,41 +250,30 @@ def pieces_of(
     trace = given.trace if isinstance(given, Run) else given
     several, standing = isinstance(trace, ChainTrace), far_enough(trace)
     after = settled_after(trace) if after is None else after
+    kept: Iterable[tuple[int, int, Callable[[], Any]]]
+    newest: Iterable[tuple[int, int, Callable[[], Any]]] = ()
     if isinstance(given, Run):
-        by_chain = _by_chain(((file.files.chain, file.sweep), file.read) for file in given.samples.files)
-        newest: Mapping[int, tuple[int, Callable[[], Sample]]] = {
-            number: (sweep, lambda number=number: given.state(number).sample)  # type: ignore[misc]
-            for number, sweep in enumerate(given.sweeps)
-            if sweep is not None and number in standing
-        }
+        kept = ((file.files.chain, file.sweep, file.read) for file in given.samples.files)
+        states = ((n, sweep) for n, sweep in enumerate(given.sweeps) if sweep is not None)
+        newest = ((n, sweep, lambda n=n: given.state(n).sample) for n, sweep in states)  # type: ignore[misc]
     else:
-        by_chain = _by_chain(
-            ((number, sample.sweep), lambda sample=sample: sample)
-            for number, chain in standing.items()
-            for sample in chain.samples
-        )
-        finals = zip(given.numbers, given.franchises, strict=False) if isinstance(given, ChainTrace) else ()
-        newest = {number: (final.sweep, final.sample) for number, final in finals if number in standing}
-    found = {
-        chain: [read for sweep, read in own if after < sweep <= last]
-        for chain, own in by_chain.items()
-        if chain in standing
-    }
+        every = ((n, one) for n, chain in standing.items() for one in chain.samples)
+        kept = ((n, one.sweep, lambda one=one: one) for n, one in every)  # type: ignore[misc]
+        if isinstance(given, ChainTrace):
+            finals = zip(given.numbers, given.franchises, strict=False)
+            newest = ((n, final.sweep, final.sample) for n, final in finals)
+    by_chain: dict[int, dict[int, Callable[[], Any]]] = {chain: {} for chain in standing}
+    for chain, sweep, read in kept:
+        if chain in by_chain:
+            by_chain[chain][sweep] = read
+    found = {chain: [own[s] for s in sorted(own) if after < s <= last] for chain, own in by_chain.items()}
     if not several:
         own = found.get(0, [])
         middle = len(own) // 2
         found = {0: own[:middle], 1: own[middle:]} if middle else {}
     elif math.isinf(last):
-        for chain, (sweep, read) in newest.items():
-            if sweep not in (one for one, _ in by_chain.get(chain, ())):
-                found.setdefault(chain, []).append(read)
+        for chain, sweep, read in newest:
+            if chain in found and sweep not in by_chain[chain]:
+                found[chain].append(read)
     pieces = [[read() for read in own] for _, own in sorted(found.items()) if own]
     return [piece for piece in pieces if all(isinstance(one, Sample) for one in piece)], not several
-
-
-def _by_chain(items: Any) -> dict[int, list[tuple[int, Callable[[], Sample]]]]:
-    """Readers of samples, with their sweeps, by chain and in order of sweeps."""
-    found: dict[int, list[tuple[int, Callable[[], Sample]]]] = {}
-    for (chain, sweep), read in items:
-        found.setdefault(chain, []).append((sweep, read))
-    return {chain: sorted(own, key=lambda one: one[0]) for chain, own in found.items()}

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 import scipy
 
-from hdpkit.checks import check_unmasked, instance, items
+from hdpkit.checks import check_unmasked, instance, items, number_array
 from hdpkit.data.matrices import sparse_entries
 from hdpkit.errors import RUN_FIRST, DataError, ParameterError, StateError
 from hdpkit.franchise.franchise import Franchise
@@ -34,12 +34,8 @@ def scalar(trace: Trace, key: str) -> npt.NDArray[np.float64]:
     """A key of a trace that has one number per sweep."""
     values = trace[key]
     if values.dtype == object or values.ndim != 1:
-        raise ParameterError(
-            "key",
-            key,
-            "a key with one number per sweep",
-            f"trace[{key!r}] has one array per sweep; plot it yourself.",
-        )
+        remedy = f"trace[{key!r}] has one array per sweep; plot it yourself."
+        raise ParameterError("key", key, "a key with one number per sweep", remedy)
     try:
         return values.astype(np.float64)
     except (TypeError, ValueError) as error:
@@ -55,21 +51,14 @@ def shares_of(samples: Any) -> tuple[npt.NDArray[np.float64], list[npt.NDArray[n
     if not things:
         raise DataError("samples", held, "at least one sample", remedy)
     if len({getattr(thing, "chain", 0) for thing in things}) > 1:
-        raise DataError(
-            "samples",
-            "of several chains",
-            "samples of one chain",
-            "Pass one chain, for instance trace.chains[0].",
-        )
+        one_chain = "Pass one chain, for instance trace.chains[0]."
+        raise DataError("samples", "of several chains", "samples of one chain", one_chain)
     sweeps = np.array([getattr(thing, "sweep", i + 1) for i, thing in enumerate(things)], dtype=np.float64)
     sizes = []
     for thing in things:
         check_unmasked("samples", thing)
-        try:
-            one = np.asarray(getattr(thing, "sizes", thing), dtype=np.float64)
-        except (TypeError, ValueError, OverflowError, RecursionError) as error:
-            raise ParameterError("samples", thing, allowed, remedy) from error
-        if one.ndim != 1 or not np.isfinite(one).all() or (one < 0).any() or one.sum() <= 0:
+        one = number_array(getattr(thing, "sizes", thing))
+        if one is None or one.ndim != 1 or not np.isfinite(one).all() or (one < 0).any() or one.sum() <= 0:
             raise ParameterError("samples", thing, "sizes of topics, not negative and not all 0", remedy)
         sizes.append(one)
     return sweeps, sizes
@@ -91,14 +80,11 @@ def topic_weights(topics: Any) -> npt.NDArray[np.float64]:
     if scipy.sparse.issparse(value):
         value = sparse_entries("topics", value).matrix().toarray()
     check_unmasked("topics", value)
-    try:
-        weights = np.asarray(value, dtype=np.float64)
-    except (TypeError, ValueError, OverflowError, RecursionError) as error:
-        raise ParameterError("topics", topics, "weights of terms, shape (K, V)", remedy) from error
-    if weights.ndim != 2 or weights.size == 0 or not np.isfinite(weights).all() or (weights < 0).any():
-        raise ParameterError(
-            "topics", topics, "weights of terms, shape (K, V), finite and not negative", remedy
-        )
+    weights = number_array(value)
+    shaped = weights is not None and weights.ndim == 2 and weights.size > 0
+    if weights is None or not shaped or not np.isfinite(weights).all() or (weights < 0).any():
+        allowed = "weights of terms, shape (K, V), finite and not negative"
+        raise ParameterError("topics", topics, allowed, remedy)
     totals = weights.sum(axis=1, keepdims=True)
     if (totals <= 0).any():
         raise ParameterError("topics", topics, "topics with at least one term each", remedy)

@@ -57,28 +57,34 @@ class Until:
         self._sweeps = sweeps
         self._last = math.inf if at_most is None else time.time() + seconds_of("at_most", at_most)
         self._most = sweeps if at_most is None else math.inf
-        self._before: Diagnosis | None = None
-        self._in_vain = 0
 
     @property
     def callbacks(self) -> tuple[Callable[[Any], Any], ...]:
         """What ends a round when the time is over."""
         return () if math.isinf(self._last) else (_Stop(self._last),)
 
-    def next_round(self, begun: int) -> int:
-        """Sweeps of the round after so many."""
-        wanted = begun or max(1, self._sweeps // _FIRST)
-        return int(min(wanted, self._most - begun)) if math.isfinite(self._most) else wanted
-
-    def ends(self, reached: int, found: Diagnosis) -> bool:
-        """Whether the run ends after a round, of which this is the diagnosis."""
-        over = time.time() >= self._last or reached >= self._most
-        before, self._before = self._before, found
-        if before is not None and not self._gained(before, found):
-            self._in_vain += 1
-        else:
-            self._in_vain = 0
-        return over or getattr(found, self.verdict).light == "green" or self._in_vain >= _IN_VAIN
+    def run(
+        self,
+        begun: int,
+        step: Callable[[int, int], tuple[Trace | ChainTrace, int]],
+        judge: Callable[[Trace | ChainTrace], Diagnosis],
+        told: Callable[[int, Diagnosis], Any] = lambda reached, found: None,
+    ) -> Trace | ChainTrace:
+        """Run rounds until the run ends; ``step`` returns the whole trace and the sweep reached."""
+        before: Diagnosis | None = None
+        in_vain = 0
+        while True:
+            wanted = begun or max(1, self._sweeps // _FIRST)
+            trace, begun = step(begun, int(min(wanted, self._most - begun)))
+            if trace.interrupted:
+                return trace
+            found = judge(trace)
+            told(begun, found)
+            in_vain = 0 if before is None or self._gained(before, found) else in_vain + 1
+            over = time.time() >= self._last or begun >= self._most or in_vain >= _IN_VAIN
+            if over or getattr(found, self.verdict).light == "green":
+                return trace
+            before = found
 
     def _gained(self, before: Diagnosis, found: Diagnosis) -> bool:
         """Whether a round has brought the verdict nearer to green."""
@@ -87,25 +93,6 @@ class Until:
             return True
         share = "shared" if self.verdict == "readable" else "settled"
         return not now.figures[share] < then.figures[share] + _SHARE
-
-
-def run_in_rounds(
-    until: Until,
-    begun: int,
-    step: Callable[[int, int], tuple[Trace | ChainTrace, int]],
-    judge: Callable[[Trace | ChainTrace], Diagnosis],
-    told: Callable[[int, Diagnosis], Any] | None = None,
-) -> Trace | ChainTrace:
-    """Run rounds until the run ends; ``step`` returns the whole trace and the sweep reached."""
-    while True:
-        trace, begun = step(begun, until.next_round(begun))
-        if trace.interrupted:
-            return trace
-        found = judge(trace)
-        if told is not None:
-            told(begun, found)
-        if until.ends(begun, found):
-            return trace
 
 
 def samples_of_round(number: int, begun: int, sweeps: int) -> Samples | None:

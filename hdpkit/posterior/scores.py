@@ -17,6 +17,13 @@ from hdpkit.franchise.franchise import Franchise
 from hdpkit.posterior.readings import topic_weights
 
 
+def _first_terms(topics: Any, n_terms: Any) -> tuple[Floats, Int64s]:
+    """Weights of topics, and the numbers of the first terms of each."""
+    n_terms = whole_number("n_terms", n_terms, 1, remedy="10 or 25 are usual.")
+    weights = topic_weights(topics)
+    return weights, np.array([largest(row, n_terms) for row in weights])
+
+
 def diversity(topics: Any, *, n_terms: int = 25) -> float:
     """Share of distinct terms among the first terms of all topics.
 
@@ -34,9 +41,7 @@ def diversity(topics: Any, *, n_terms: int = 25) -> float:
     float
         From 0 to 1.
     """
-    n_terms = whole_number("n_terms", n_terms, 1, remedy="25 are usual.")
-    weights = topic_weights(topics)
-    first = np.array([largest(row, n_terms) for row in weights])
+    _, first = _first_terms(topics, n_terms)
     return len(np.unique(first)) / first.size
 
 
@@ -65,13 +70,11 @@ def exclusivity(topics: Any, *, n_terms: int = 10, measure: str = "frex", weight
     float64 array, shape (K,)
         From 0 to 1.
     """
-    n_terms = whole_number("n_terms", n_terms, 1, remedy="10 are usual.")
     choice("measure", measure, ("frex", "share"), remedy="Leave it out.")
     weight = real_number("weight", weight, remedy="0.7 is usual.")
     if not 0.0 <= weight <= 1.0:
         raise ParameterError("weight", weight, "from 0 to 1", "0.7 is usual.")
-    weights = topic_weights(topics)
-    first = np.array([largest(row, n_terms) for row in weights])
+    weights, first = _first_terms(topics, n_terms)
     totals = weights.sum(axis=0)
     share = weights / np.where(totals > 0.0, totals, 1.0)
     if measure == "share":
@@ -357,13 +360,10 @@ def _listed(topics: Any) -> list[tuple[Any, ...]] | None:
     if not all(isinstance(row, list | tuple) for row in rows):
         return None
     terms = [term for row in rows for term in row]
-    if not all(isinstance(term, str) or _is_id(term) for term in terms):
+    whole = [isinstance(one, int | np.integer) and not isinstance(one, bool) and one >= 0 for one in terms]
+    if not all(isinstance(one, str) or is_id for one, is_id in zip(terms, whole, strict=True)):
         return None
     return [tuple(row) for row in rows]
-
-
-def _is_id(term: Any) -> bool:
-    return isinstance(term, int | np.integer) and not isinstance(term, bool) and int(term) >= 0
 
 
 def _named(

@@ -75,16 +75,6 @@ def states_of_run(run: Run, chain: int | None = None) -> tuple[list[Sample], lis
     return with_newest((one for one in kept if isinstance(one, Sample)), states), states
 
 
-def states_of_fit(
-    trace: Trace | ChainTrace, franchises: Sequence[Franchise]
-) -> tuple[list[Sample], list[ChainState]]:
-    """The same of chains in memory, given their last states."""
-    chosen, after = far_enough(trace), settled_after(trace)
-    numbers = [0] if isinstance(trace, Trace) else trace.numbers
-    states = [state_of(one) for number, one in zip(numbers, franchises, strict=True) if number in chosen]
-    return with_newest((one for one in trace.samples if one.sweep > after), states), states
-
-
 def with_newest(kept: Iterable[Sample], states: Sequence[ChainState]) -> list[Sample]:
     """Kept samples of the chains of these states, and those of the states, by chain and sweep."""
     of = {(one.sample.chain, one.sample.sweep): one.sample for one in states}
@@ -117,7 +107,13 @@ class Fitted:
         cls, trace: Trace | ChainTrace, franchises: Sequence[Franchise], label_rows: Sequence[LabelRow] = ()
     ) -> Self:
         """Those after the chains settled."""
-        return cls(*states_of_fit(trace, franchises), label_rows)
+        chosen, after = far_enough(trace), settled_after(trace)
+        numbers = [0] if isinstance(trace, Trace) else trace.numbers
+        pairs = zip(numbers, franchises, strict=True)
+        states = [state_of(one) for number, one in pairs if number in chosen]
+        return cls(
+            with_newest((one for one in trace.samples if one.sweep > after), states), states, label_rows
+        )
 
 
 def samples_of(given: Any, chain: int | None = None) -> tuple[tuple[Sample, ...], dict[str, Any]]:
@@ -149,12 +145,8 @@ def _read(given: Any, chain: int | None) -> tuple[Any, dict[str, Any]]:
     """Samples, and the data, newest states and labels of a run."""
     if isinstance(given, Run):
         samples, states = states_of_run(given, chain)
-        of: dict[str, Any] = {
-            "data": given.data,
-            "states": tuple(states),
-            "folder": given.folder,
-            "digest": given.data_digest,
-        }
+        of: dict[str, Any] = {"data": given.data, "states": tuple(states)}
+        of |= {"folder": given.folder, "digest": given.data_digest}
         if os.path.lexists(given.folder / LABELS) and hasattr(given.data, "n_terms"):
             of["label_rows"] = tuple(read_topic_labels(given.folder / LABELS, given.data.n_terms))
         return samples, of

@@ -244,10 +244,11 @@ def simulate(self: F, rng: ChoiceSource | Seed, keep: str | None = None) -> F:
     keep : None, "hyperparameters", "seating" or "dishes"
         "hyperparameters" keeps their current values; "seating" keeps them and the seating, and draws
         only the data given it (the resampling step of Geweke's test). If dishes are observed, the data
-        are the atoms of the root's tables; a measure with a remainder raises an error, because its other
-        values have no numbers. "dishes" keeps the seating and what the dishes have: their parameters are
-        drawn given the data, and every value is drawn again from its dish, for posterior predictive
-        checks. The state is then not a draw from the posterior given the new data.
+        are the atoms of the root's tables; a measure with a remainder raises an error. "dishes" keeps the
+        seating
+        and what the dishes have: their parameters are drawn given the data, and every value is drawn again
+        from
+        its dish, for posterior predictive checks. The state is then not a draw from its posterior.
 
     Raises
     ------

@@ -133,12 +133,8 @@ class Diagnosis:
 
     def as_data(self) -> dict[str, Any]:
         """The verdicts and the advice as JSON-compatible data."""
-        return {
-            "readable": self.readable.as_data(),
-            "quotable": self.quotable.as_data(),
-            "number": self.number.as_data(),
-            "advice": self.advice,
-        }
+        found = {name: getattr(self, name).as_data() for name in ("readable", "quotable", "number")}
+        return found | {"advice": self.advice}
 
     @property
     def table(self) -> Any:
@@ -204,14 +200,14 @@ def diagnose(
         before = None
     readable = _readable(trace, run, data, facts, before, words, commands)
     quotable = _quotable(facts, readable.found, words)
-    helps = _Helps(facts, before, readable, quotable, run, words, commands)
+    sentence, advice = _helps(facts, before, readable, quotable, run, words, commands)
     return Diagnosis(
         readable=readable.verdict,
         quotable=quotable,
         number=_number(facts, words),
-        advice=helps.advice,
+        advice=advice,
         settled=not facts.reasons,
-        sentence=helps.sentence,
+        sentence=sentence,
         reasons=facts.reasons,
         numbers=facts.numbers,
         n_chains=len(chains),
@@ -453,7 +449,7 @@ class _Read:
     """The first verdict, and the share of the data in shared components in the sweeps before."""
 
     verdict: Verdict
-    earlier: float
+    earlier: float = math.nan
     eta: Any = None  # Dirichlet parameter of topics over terms, a number where all have one
     found: Any = None  # what the chains have in common, if there was anything to compare
 
@@ -489,7 +485,7 @@ def _readable(
 
 
 def _unread(why: str) -> _Read:
-    return _Read(Verdict(light="grey", sentence=f"Not judged: {why}"), math.nan)
+    return _Read(Verdict(light="grey", sentence=f"Not judged: {why}"))
 
 
 def _read_as(found: Any, words: Any) -> Verdict:
@@ -556,160 +552,117 @@ def _read_as(found: Any, words: Any) -> Verdict:
 # ---------------------------------------------------------------------- what helps
 
 
-@attrs.frozen
-class _Helps:
-    """What would improve the verdicts."""
+def _helps(
+    facts: _Facts,
+    before: _Facts | None,
+    readable: _Read,
+    quotable: Verdict,
+    run: Run | None,
+    words: Any,
+    commands: bool,
+) -> tuple[str, str]:
+    """Whether the run has converged and what to do if not; and what would improve the verdicts."""
 
-    facts: _Facts
-    before: _Facts | None
-    readable: _Read
-    quotable: Verdict
-    run: Run | None
-    words: Any
-    commands: bool
+    def named(command: str, python: str) -> str:
+        return command if commands else python
 
-    def named(self, command: str, python: str) -> str:
-        """What the reader can call."""
-        return command if self.commands else python
-
-    @property
-    def extended(self) -> bool:
-        """Whether the run was continued beyond the sweeps it was begun with."""
-        return self.run is not None and self.facts.last > self.run.planned
-
-    @property
-    def gained(self) -> bool:
-        """Whether the later half of the sweeps came nearer to the rule than the quarter before it."""
-        return self.before is None or self.facts.severity <= PROGRESS * self.before.severity
-
-    @property
-    def asks(self) -> bool:
-        """Whether more sweeps are proposed: never a second time, and not where they can't help."""
-        if self.facts.kept.n_draws < FEWEST_DRAWS:
-            return True
-        worth = self.facts.more <= _WORTH_IT * self.facts.last
-        return not self.extended and not self.facts.apart and worth
-
-    @property
-    def more(self) -> str:
-        return f"run about {_rounded(self.facts.more):,} more sweeps"
-
-    @property
-    def constant(self) -> bool:
-        """Whether the log joint never changes in a chain."""
-        return math.isnan(self.facts.numbers["log_joint"].ess) and self.facts.kept.n_draws >= FEWEST_DRAWS
-
-    @property
-    def sentence(self) -> str:
-        """Whether the run has converged, and what to do if not."""
-        facts = self.facts
-        if not facts.reasons:
-            found = (
-                f"R-hat is at most {facts.rhat:.2f}, with at least {facts.ess:.0f} effective draws, for "
-                f"{_what(facts)}"
-            )
-            if facts.n_chains > 1:
-                return f"Converged: over {facts.where} of {facts.who} {found}."
-            return (
-                f"One chain has converged by itself over {facts.where} (split {found}), but it can't show "
-                f"if other chains agree with it: run several ({self.chains})."
-            )
-        begin = f"Not converged over {facts.where} of {facts.who} ({'; '.join(facts.reasons)}): "
-        if facts.kept.n_draws < FEWEST_DRAWS:
-            return f"{begin}{self.more}."
-        if self.constant:
-            return f"{begin}add a move that changes K to the schedule."
-        if facts.apart:
-            share = self.named(f"hdpkit topics {self.folder}", "hk.summaries.components")
-            return (
-                f"{begin}each chain agrees with itself, but not with the others, so more sweeps alone won't "
-                f"help: see what the chains share ({share}), or {self.check}."
-            )
-        if not self.asks:
-            return f"{begin}{self.in_vain}."
+    folder = "RUN" if run is None else shlex.quote(str(run.folder))
+    chains, check = named("--chains 4", "chains=4"), named(f"hdpkit check {folder}", "hk.check_mixing")
+    more, apart = f"run about {_rounded(facts.more):,} more sweeps", facts.apart
+    few = facts.kept.n_draws < FEWEST_DRAWS
+    constant = math.isnan(facts.numbers["log_joint"].ess) and not few  # the log joint never changes
+    extended = run is not None and facts.last > run.planned
+    # More sweeps are never proposed a second time, nor where they can't help.
+    asks = few or (not extended and not apart and facts.more <= _WORTH_IT * facts.last)
+    in_vain = _in_vain(facts, before, readable, extended, apart)
+    if not facts.reasons:
+        sentence = _converged(facts, chains)
+    else:
+        share = named(f"hdpkit topics {folder}", "hk.summaries.components")
         alone = ", and several chains to see whether they agree" if facts.n_chains == 1 else ""
-        return f"{begin}{self.more}{alone}."
-
-    @property
-    def in_vain(self) -> str:
-        """That more sweeps don't help, with what the last ones brought."""
-        facts, before = self.facts, self.before
-        if facts.reasons and not self.extended and not facts.apart:
-            times = math.ceil((facts.last + facts.more) / max(facts.last, 1))
-            return f"more sweeps would take too long (about {times} times as many)"
-        slowly = self.extended and self.gained and not facts.apart
-        begin = "more sweeps help only slowly" if slowly else "more sweeps alone won't help"
-        if before is None:
-            return begin
-        brought = [f"R-hat from {before.rhat:.2f} to {facts.rhat:.2f}"] if facts.reasons else []
-        share, then = self.readable.verdict.figures.get("shared", math.nan), self.readable.earlier
-        if not math.isnan(share) and not math.isnan(then):
-            brought.insert(0, f"the share in common from {_part(then)} to {_part(share)}")
-        if not brought:
-            return begin
-        sweeps = facts.last - facts.after
-        return f"{begin}: the last {sweeps:,} brought {' and '.join(brought)}"
-
-    @property
-    def advice(self) -> str:
-        """What would help, or nothing if components can be read and intervals quoted."""
-        facts, light = self.facts, self.readable.verdict.light
-        if self.quotable.light == "green" and light in ("green", "grey"):
-            return ""
-        if self.constant:
-            return "Add a move that changes K to the schedule."
-        told = "This is enough for reading. For intervals " if light == "green" else ""
-        if facts.n_chains == 1:
-            first = "" if not facts.reasons or not self.asks else f"{self.more}, and "
+        if few:
+            told = more
+        elif constant:
+            told = "add a move that changes K to the schedule"
+        elif apart:
             told = (
-                f"{first}begin again with several chains ({self.chains}), which show what another run would "
-                "find."
+                "each chain agrees with itself, but not with the others, so more sweeps alone won't help: "
+                f"see what the chains share ({share}), or {check}"
             )
-        elif self.asks and facts.reasons:
-            how = self.named(f"hdpkit resume {self.folder} --sweeps N", "run.resume(sweeps=N)")
-            told += f"{self.more}{f' ({how})' if self.run else ''}."
         else:
-            told += f"{self.in_vain}. What does: {self.others}."
-        return told[0].upper() + told[1:]
+            told = f"{more}{alone}" if asks else in_vain
+        why = "; ".join(facts.reasons)
+        sentence = f"Not converged over {facts.where} of {facts.who} ({why}): {told}."
+    light = readable.verdict.light
+    if quotable.light == "green" and light in ("green", "grey"):
+        return sentence, ""
+    if constant:
+        return sentence, "Add a move that changes K to the schedule."
+    advice = "This is enough for reading. For intervals " if light == "green" else ""
+    if facts.n_chains == 1:
+        first = f"{more}, and " if facts.reasons and asks else ""
+        advice = f"{first}begin again with several chains ({chains}), which show what another run would find."
+    elif asks and facts.reasons:
+        how = named(f"hdpkit resume {folder} --sweeps N", "run.resume(sweeps=N)")
+        advice += f"{more}{f' ({how})' if run else ''}."
+    else:
+        advice += f"{in_vain}. What does: {_others(facts, readable, words, named, check)}."
+    return sentence, advice[0].upper() + advice[1:]
 
-    @property
-    def folder(self) -> str:
-        """The folder of the run, as a word of a command."""
-        return "RUN" if self.run is None else shlex.quote(str(self.run.folder))
 
-    @property
-    def chains(self) -> str:
-        """How to ask for several chains."""
-        return self.named("--chains 4", "chains=4")
+def _converged(facts: _Facts, chains: str) -> str:
+    """That the rule holds."""
+    ess = f"at least {facts.ess:.0f} effective draws"
+    found = f"R-hat is at most {facts.rhat:.2f}, with {ess}, for {_what(facts)}"
+    if facts.n_chains > 1:
+        return f"Converged: over {facts.where} of {facts.who} {found}."
+    return (
+        f"One chain has converged by itself over {facts.where} (split {found}), but it can't show "
+        f"if other chains agree with it: run several ({chains})."
+    )
 
-    @property
-    def check(self) -> str:
-        """What tells a slow sampler from a model that doesn't fit."""
-        return self.named(f"hdpkit check {self.folder}", "hk.check_mixing")
 
-    @property
-    def others(self) -> str:
-        """What helps in place of more sweeps."""
-        from hdpkit.posterior.readability import EVERYWHERE
+def _in_vain(facts: _Facts, before: _Facts | None, readable: _Read, extended: bool, apart: bool) -> str:
+    """That more sweeps don't help, with what the last ones brought."""
+    if facts.reasons and not extended and not apart:
+        times = math.ceil((facts.last + facts.more) / max(facts.last, 1))
+        return f"more sweeps would take too long (about {times} times as many)"
+    # Whether the later half of the sweeps came nearer to the rule than the quarter before it.
+    gained = before is None or facts.severity <= PROGRESS * before.severity
+    begin = "more sweeps help only slowly" if extended and gained and not apart else (
+        "more sweeps alone won't help"
+    )  # fmt: skip
+    if before is None:
+        return begin
+    brought = [f"R-hat from {before.rhat:.2f} to {facts.rhat:.2f}"] if facts.reasons else []
+    share, then = readable.verdict.figures.get("shared", math.nan), readable.earlier
+    if not math.isnan(share) and not math.isnan(then):
+        brought.insert(0, f"the share in common from {_part(then)} to {_part(share)}")
+    if not brought:
+        return begin
+    return f"{begin}: the last {facts.last - facts.after:,} brought {' and '.join(brought)}"
 
-        topics = self.words.topics
-        ways = [
-            f"{self.check}, which tells a slow sampler from a model that doesn't fit",
-            f"reading only the {topics} that all chains share",
-        ]
-        if topics == _TOPICS:
-            many = np.median(self.facts.kept.values.get("n_dishes", 0.0)) > _MANY
-            view = self.named(f"--topics about:{_MANY}", f"group_topics, {_MANY} groups")
-            ways += [f"a coarser view ({view})"] if many else []
-            eta = self.readable.eta
-            if self.readable.verdict.figures.get("everywhere", 0.0) > EVERYWHERE:
-                ways += ["another run with narrower topics (a smaller eta)"]
-            elif isinstance(eta, float) and eta < _BROAD:
-                wider = self.named(f"hdpkit fit --eta {_BROAD}", f"eta={_BROAD}")
-                ways += [f"another run with fewer, broader topics ({wider})"]
-            share = self.named("--max-document-share 0.3", "max_document_share=0.3")
-            ways += [f"leaving out words that most documents have ({share})"]
-        return "; ".join(ways)
+
+def _others(facts: _Facts, readable: _Read, words: Any, named: Any, check: str) -> str:
+    """What helps in place of more sweeps."""
+    from hdpkit.posterior.readability import EVERYWHERE
+
+    ways = [
+        f"{check}, which tells a slow sampler from a model that doesn't fit",
+        f"reading only the {words.topics} that all chains share",
+    ]
+    if words.topics == _TOPICS:
+        many = np.median(facts.kept.values.get("n_dishes", 0.0)) > _MANY
+        view = named(f"--topics about:{_MANY}", f"group_topics, {_MANY} groups")
+        ways += [f"a coarser view ({view})"] if many else []
+        if readable.verdict.figures.get("everywhere", 0.0) > EVERYWHERE:
+            ways += ["another run with narrower topics (a smaller eta)"]
+        elif isinstance(readable.eta, float) and readable.eta < _BROAD:
+            wider = named(f"hdpkit fit --eta {_BROAD}", f"eta={_BROAD}")
+            ways += [f"another run with fewer, broader topics ({wider})"]
+        share = named("--max-document-share 0.3", "max_document_share=0.3")
+        ways += [f"leaving out words that most documents have ({share})"]
+    return "; ".join(ways)
 
 
 def _what(facts: _Facts) -> str:

@@ -4,7 +4,7 @@ import numpy as np
 
 import hdpkit as hk
 from hdpkit import moves
-from hdpkit.posterior.rounds import Until, run_in_rounds, samples_of_round
+from hdpkit.posterior.rounds import Until, samples_of_round
 from hdpkit.summaries import diagnose
 
 WORDS = np.array([[6, 5, 4, 3, 0, 0, 0, 0], [0, 0, 0, 1, 4, 5, 4, 4]]) / 18
@@ -38,7 +38,7 @@ def rounds_until(verdict, *found, at_most="1h"):
         ends.append(begun + sweeps)
         return trace, ends[-1]
 
-    run_in_rounds(Until(verdict, at_most, 100), 0, step, lambda trace: next(answers))
+    Until(verdict, at_most, 100).run(0, step, lambda trace: next(answers))
     return ends[-1]
 
 
@@ -57,7 +57,7 @@ def test_a_run_ends_when_the_verdict_is_green_or_two_rounds_brought_nothing():
 def test_an_interrupted_round_is_the_last():
     trace = hk.Trace()
     trace.interrupted = True
-    found = run_in_rounds(Until("readable", None, 100), 0, lambda begun, n: (trace, n), lambda trace: None)
+    found = Until("readable", None, 100).run(0, lambda begun, n: (trace, n), lambda trace: None)
     assert found is trace
 
 

@@ -29,7 +29,6 @@ from hdpkit.checks import instance, items, number_array, whole_number, whole_num
 from hdpkit.errors import RUN_FIRST, DataError, ParameterError, StateError, printable
 from hdpkit.franchise.franchise import Franchise
 from hdpkit.kinds.listing import Nouns
-from hdpkit.measures.protocol import BaseMeasure
 
 MOST_POINTS = 2_500
 _MOST_GROUPS = 40
@@ -157,7 +156,8 @@ def components(franchise: Any, aligned: Any = None, *, axes: Any = None) -> Any:
     labels, sure, means = _of_state(franchise) if aligned is None else _of_samples(franchise, aligned)
     X = franchise.data.values
     plane = Plane.of(X, axes, getattr(franchise.data, "columns", None))
-    return picture(plane, X, labels, sure, len(means), plane.moments(*_moments(franchise.measure, means)))
+    moments = plane.moments(*map(np.asarray, franchise.measure.moments(means)))
+    return picture(plane, X, labels, sure, len(means), moments)
 
 
 def picture(
@@ -231,11 +231,6 @@ def _on_line(points: Any, scale: Any, titles: Any, centres: Floats, around: Floa
     spans = over(ends).mark_rule(strokeWidth=2.5, yOffset=15).encode(low, high, y, colour)
     means = over(ends).mark_circle(size=70, opacity=1, yOffset=15).encode(x, y, colour)
     return layered(points, 46 * len(shown), ticks, spans, means)
-
-
-def _moments(measure: BaseMeasure, means: Any) -> tuple[Floats, Floats]:
-    mean, covariance = measure.moments(means)
-    return np.asarray(mean, dtype=np.float64), np.asarray(covariance, dtype=np.float64)
 
 
 def _of_state(franchise: Franchise) -> tuple[Any, Any, Any]:

@@ -27,6 +27,7 @@ from hdpkit.canvas import (
 )
 from hdpkit.canvas import named as name_of
 from hdpkit.checks import flag, items, number_array, whole_number, whole_numbers
+from hdpkit.data.files.tables import rows_of
 from hdpkit.data.matrices import sparse_entries
 from hdpkit.data.top_terms import largest
 from hdpkit.errors import DataError, ParameterError, printable
@@ -172,17 +173,12 @@ def match(found: Any) -> Any:
         for j in range(len(other))
     ]  # fmt: skip
     titles = [f"topics of {printable(source)}" for source in sources]
-    return _heat(values, titles, len(one), len(other))
-
-
-def _heat(values: Any, titles: Any, n_rows: int, n_columns: int) -> Any:
-    """Cosines as a heat map in which pairs are outlined."""
-    labelled = max(n_rows, n_columns) <= _MOST_NAMED
-    cell = ROW if labelled else max(2.0, 1_200 / max(n_rows, n_columns))
+    most = max(len(one), len(other))
+    cell = ROW if most <= _MOST_NAMED else max(2.0, 1_200 / most)
     drawn = heat(
-        values, ("one", titles[0]), ("other", titles[1]), ("cosine", "cosine", ".2f"), n_rows,
-        scale={"domain": [0, 1]}, row=cell, width=round(cell * n_columns), labels=labelled, labelAngle=-90,
-        title=titles[1], row_title=titles[0],
+        values, ("one", titles[0]), ("other", titles[1]), ("cosine", "cosine", ".2f"), len(one),
+        scale={"domain": [0, 1]}, row=cell, width=round(cell * len(other)), labels=most <= _MOST_NAMED,
+        labelAngle=-90, title=titles[1], row_title=titles[0],
     )  # fmt: skip
     outline = {"condition": {"test": "datum.pair", "value": "#fb325e"}, "value": None}
     return drawn.encode(stroke=outline, strokeWidth=alt.value(2))
@@ -265,13 +261,12 @@ def together(
     """Probabilities of being together as squares (none below 0.5 %), lines after rows, and texts at rows."""
     n = len(shares)
     rows, columns = np.nonzero(np.round(shares, 2) > 0.0)
-    cells = [
-        {"row": row, "column": column, "one": one, "other": other, "probability": share}
-        for row, column, one, other, share in zip(
-            rows.tolist(), columns.tolist(), (items[rows] + 1).tolist(), (items[columns] + 1).tolist(),
-            rounded(shares[rows, columns], 2), strict=True,
-        )
-    ]  # fmt: skip
+    cells = rows_of(
+        {
+            "row": rows.tolist(), "column": columns.tolist(), "one": (items[rows] + 1).tolist(),
+            "other": (items[columns] + 1).tolist(), "probability": rounded(shares[rows, columns], 2),
+        }
+    )  # fmt: skip
 
     def at(channel: str, field: str) -> Any:
         return places(channel, field, 0, n, down=channel == "Y")
@@ -317,13 +312,8 @@ def dendrogram(groups: Any, *, labels: Any = None) -> Any:
         If this isn't a linkage, or the number of labels is wrong.
     """
     linkage = number_array(getattr(groups, "linkage", groups))
-    finite = linkage is not None and np.isfinite(linkage).all()
-    if (
-        linkage is None
-        or not finite
-        or linkage.ndim != 2
-        or not scipy.cluster.hierarchy.is_valid_linkage(linkage)
-    ):
+    finite = linkage is not None and linkage.ndim == 2 and np.isfinite(linkage).all()
+    if linkage is None or not finite or not scipy.cluster.hierarchy.is_valid_linkage(linkage):
         raise ParameterError("groups", groups, "groups of topics, or a linkage matrix", "See group_topics.")
     n = len(linkage) + 1
     order = np.argsort(-getattr(groups, "weights", np.ones(n)), kind="stable")
@@ -338,30 +328,22 @@ def tree(
     """A horizontal dendrogram of SciPy: its root is at the left, and each line has one leaf with its name."""
     branches = [
         {"branch": b, "order": i, "place": place, "distance": distance}
-        for b, (heights, found) in enumerate(zip(drawn["icoord"], drawn["dcoord"], strict=True))
-        for i, (place, distance) in enumerate(zip(rounded(heights), rounded(found), strict=True))
+        for b, found in enumerate(zip(drawn["icoord"], drawn["dcoord"], strict=True))
+        for i, (place, distance) in enumerate(zip(*rounded(found), strict=True))
     ]
     leaves = [
         {"place": 5 + 10 * i, "distance": 0.0, "label": label, "colour": fills[i] if fills else None}
         for i, label in enumerate(labels)
     ]
-    axis = {
-        "title": title,
-        "values": [farthest * part / 4 for part in range(5)],
-        "format": ".3~g",
-        "grid": False,
-    }
+    values = [farthest * part / 4 for part in range(5)]
+    axis = {"title": title, "values": values, "format": ".3~g", "grid": False}
     scale = {"domain": [farthest * 1.03, -farthest * 1.4], "nice": False, "zero": False}
     x = alt.X(field="distance", type="quantitative", axis=axis, scale=scale)
     down = {"domain": [10 * len(leaves), 0], "nice": False}
     y = alt.Y(field="place", type="quantitative", axis=None, scale=down)
     line = over().mark_line(interpolate="linear", strokeWidth=1.4)
-    line = line.encode(
-        x,
-        y,
-        detail=alt.Detail(field="branch", type="nominal"),
-        order=alt.Order(field="order", type="quantitative"),
-    )
+    order = alt.Order(field="order", type="quantitative")
+    line = line.encode(x, y, detail=alt.Detail(field="branch", type="nominal"), order=order)
     words = over(leaves).mark_text(align="left", dx=14 if fills else 6, style="on-chart", limit=420)
     words = words.encode(x, y, text=alt.Text(field="label", type="nominal"))
     dots = over(leaves).mark_circle(size=70, opacity=1, xOffset=6)

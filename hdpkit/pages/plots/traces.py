@@ -9,6 +9,7 @@ import numpy as np
 
 from hdpkit.canvas import PALETTE, ROW, alt, bars, chart, evenly, layered, lines, number, over, rounded, told
 from hdpkit.checks import flag, items, number_array, text, whole_number
+from hdpkit.data.files.tables import rows_of
 from hdpkit.errors import DataError, ParameterError, RegistryError, printable
 from hdpkit.posterior.readings import chains_of, named, scalar, shares_of
 
@@ -61,10 +62,8 @@ def by_sweep(
         column, sweeps = scalar(chain, key), np.asarray(chain["sweep"])
         kept = np.flatnonzero(sweeps > after)
         kept = kept[evenly(len(kept), most)]
-        values += [
-            {"sweep": sweep, "value": value, "chain": f"chain {place}"}
-            for sweep, value in zip(sweeps[kept].tolist(), rounded(column[kept], 7), strict=True)
-        ]
+        names = [f"chain {place}"] * len(kept)
+        values += rows_of({"sweep": sweeps[kept].tolist(), "value": rounded(column[kept], 7), "chain": names})
     if not values:
         return None
     x = _sweeps()
@@ -94,7 +93,8 @@ def traces(trace: Any, keys: Any = None, *, after: int = 0) -> Any:
     if keys is None:
         found = [key for key in _FIRST if key in chains[0][1]]
         for key in chains[0][1]:
-            if key not in (*_FIRST, "sweep") and _changes(chains, key) and not _same_as(chains, key, found):
+            same = (all(np.array_equal(one[key], one[other]) for _, one in chains) for other in found)
+            if key not in (*_FIRST, "sweep") and _changes(chains, key) and not any(same):
                 found.append(key)
         chosen = found
     else:
@@ -115,11 +115,6 @@ def _changes(chains: Any, key: str) -> bool:
     if any(column.dtype == object or column.ndim != 1 for column in columns):
         return False
     return len(np.unique(np.concatenate(columns))) > 1
-
-
-def _same_as(chains: Any, key: str, others: Any) -> bool:
-    """Whether a key has the values of one of the others in every sweep of every chain."""
-    return any(all(np.array_equal(chain[key], chain[other]) for _, chain in chains) for other in others)
 
 
 def _sweeps() -> Any:
@@ -232,14 +227,10 @@ def move_times(trace: Any) -> Any:
     -------
     altair.Chart
     """
-    records = _records(trace)
-    names, which = np.unique(records["move"], return_inverse=True)
-    seconds = np.bincount(which, records["seconds"], len(names))
     values = [
-        {"move": printable(str(names[i])), "seconds": rounded([seconds[i]])[0],
-         "share": float(seconds[i] / max(seconds.sum(), 1e-300))}
-        for i in np.argsort(-seconds, kind="stable").tolist()
-    ]  # fmt: skip
+        {"move": printable(one["move"]), "seconds": rounded(one["seconds"]), "share": one["share"]}
+        for one in moves_of(_records(trace))
+    ]
     drawn = bars(values, "move", "seconds", "seconds", ",.4~g")
     text = over().mark_text(align="left", dx=4, style="on-chart")
     text = text.encode(
@@ -248,6 +239,20 @@ def move_times(trace: Any) -> Any:
         text=alt.Text(field="share", type="quantitative", format=".0%"),
     )
     return layered(values, ROW * len(values), drawn.properties(data=alt.Undefined), text)
+
+
+def moves_of(records: Any) -> list[dict[str, Any]]:
+    """Seconds, their share, proposals and acceptances of each move, the one that takes longest first."""
+    names, which = np.unique(records["move"], return_inverse=True)
+    seconds, tried, accepted = (np.bincount(which, records[key]) for key in ("seconds", "tried", "accepted"))
+    total = max(float(seconds.sum()), 1e-300)
+    return [
+        {
+            "move": str(names[i]), "seconds": float(seconds[i]), "share": float(seconds[i] / total),
+            "tried": int(tried[i]), "rate": float(accepted[i] / tried[i]) if tried[i] else None,
+        }
+        for i in np.argsort(-seconds, kind="stable").tolist()
+    ]  # fmt: skip
 
 
 def _records(trace: Any) -> Any:

@@ -9,6 +9,7 @@ import numpy as np
 
 from hdpkit.canvas import ROW, alt, chart, colours, evenly, heat, named, told
 from hdpkit.canvas import names as names_on
+from hdpkit.data.files.tables import rows_of
 from hdpkit.errors import printable
 from hdpkit.pages.plots.components import MOST_POINTS, NOBODY, by_group, picture
 from hdpkit.pages.plots.topics import together
@@ -86,7 +87,7 @@ def read_components(report: ReportData) -> Content:
 
 def _cells(values: Any) -> list[dict[str, float]]:
     """Cells of a table, from a mean and the ends of its interval for each: shape (n, 3)."""
-    return [dict(zip(("value", "lower", "upper"), row, strict=True)) for row in np.asarray(values).tolist()]
+    return rows_of(dict(zip(("value", "lower", "upper"), np.asarray(values).T.tolist(), strict=True)))
 
 
 def _parameters(report: ReportData) -> tuple[list[str], list[dict[str, Any]]]:

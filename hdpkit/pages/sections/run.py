@@ -10,7 +10,7 @@ import numpy as np
 import scipy
 
 from hdpkit.errors import HdpkitError, printable
-from hdpkit.pages.plots.traces import by_sweep, move_times
+from hdpkit.pages.plots.traces import by_sweep, move_times, moves_of
 from hdpkit.pages.report_data import ReportData, diagnosis_of
 from hdpkit.pages.section import Content
 from hdpkit.run.run_folder import versions
@@ -36,7 +36,8 @@ def read_convergence(report: ReportData) -> Content | None:
         name = f"trace-{len(charts)}"
         charts[name] = drawn
         panels.append({"chart": name, "title": title, "meaning": meaning, "ends": _ends(report, key)})
-    moves = _moves(report)
+    records = np.concatenate([chain.moves for _, chain in report.traces])
+    moves = moves_of(records) if len(records) else []
     if moves:
         charts["move-times"] = move_times(report.trace)
     return Content(values={"panels": panels, "moves": moves, "verdict": diagnosis_of(report)}, charts=charts)
@@ -63,51 +64,24 @@ def _ends(report: ReportData, key: str) -> list[dict[str, Any]]:
         if key in chain:
             column = np.asarray(chain[key], dtype=np.float64)
             half = column[len(column) // 2 :]
-            ends.append(
-                {
-                    "chain": number,
-                    "first": column[0],
-                    "last": column[-1],
-                    "mean": half.mean(),
-                    "sd": half.std(),
-                }
-            )
+            facts = {"first": column[0], "last": column[-1], "mean": half.mean(), "sd": half.std()}
+            ends.append({"chain": number, **facts})
     return ends
-
-
-def _moves(report: ReportData) -> list[dict[str, Any]]:
-    """Proposals, acceptances and seconds of each move over all chains."""
-    records = np.concatenate([chain.moves for _, chain in report.traces])
-    if not len(records):
-        return []
-    names, which = np.unique(records["move"], return_inverse=True)
-    seconds = np.bincount(which, records["seconds"])
-    tried, accepted = (np.bincount(which, records[what]) for what in ("tried", "accepted"))
-    total = max(float(seconds.sum()), 1e-300)
-    return [
-        {
-            "move": str(names[i]), "seconds": float(seconds[i]), "share": float(seconds[i] / total),
-            "tried": int(tried[i]), "rate": float(accepted[i] / tried[i]) if tried[i] else None,
-        }
-        for i in np.argsort(-seconds, kind="stable")
-    ]  # fmt: skip
 
 
 def read_reproduce(report: ReportData) -> Content:
     """Model, schedule, seed, versions, digest of the data."""
     franchise, run = report.franchise, report.run
-    settings: list[tuple[str, str]] = []
-    if report.trace is not None and report.trace.seed is not None:
-        settings.append(("Seed", str(report.trace.seed)))
-    settings.append(("Sweeps", str(franchise.sweep)))
-    if report.chain is not None:
-        settings.append(("Chains", str(len(report.traces))))
-    settings.append(("Store", franchise.store_type.__name__))
-    settings.append(("Root", str(franchise.root.declared)))
-    if franchise.known is not None:
-        settings.append(("Known components", ", ".join(franchise.known.labels)))
-    if report.trace is not None:
-        settings.append(("All moves exact", "yes" if report.trace.exact else "no"))
+    known, trace = franchise.known, report.trace
+    settings = [
+        ("Seed", None if trace is None else trace.seed),
+        ("Sweeps", franchise.sweep),
+        ("Chains", None if report.chain is None else len(report.traces)),
+        ("Store", franchise.store_type.__name__),
+        ("Root", str(franchise.root.declared)),
+        ("Known components", None if known is None else ", ".join(known.labels)),
+        ("All moves exact", None if trace is None else "yes" if trace.exact else "no"),
+    ]
     for declaration in reversed(franchise.declarations):
         name = report.nouns.level(declaration.name)
         settings.append((f"Concentration of {name}", _hyperparameter(declaration.concentration)))
@@ -133,7 +107,7 @@ def read_reproduce(report: ReportData) -> Content:
         commands = [f"hdpkit verify {folder}", f"hdpkit resume {folder} --sweeps 100"]
     return Content(
         values={
-            "settings": [(name, printable(value)) for name, value in settings],
+            "settings": [(name, printable(str(value))) for name, value in settings if value is not None],
             "data": data,
             "command": None if report.command is None else printable(report.command, keep="\n"),
             "commands": commands,

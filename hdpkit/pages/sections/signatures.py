@@ -175,22 +175,19 @@ def _ranks(settings: Cohort) -> dict[str, Any]:
             table["rank"].tolist(), *columns, table["chosen"].tolist(), strict=True
         )
     ]  # fmt: skip
-    charts = {"signatures-ranks": by_rank(values, "score", "held-out score (nats)", "signatures")}
+    charts = {"signatures-ranks": by_rank(values, "score", "held-out score (nats)")}
     stable = [row for row in values if row["stability"] is not None]
     if stable:
-        charts["signatures-stability"] = by_rank(
-            stable, "stability", "stability (cosine)", "signatures", ".2f"
-        )
+        charts["signatures-stability"] = by_rank(stable, "stability", "stability (cosine)", ".2f")
     return charts
 
 
-def by_rank(values: list[dict[str, Any]], value: str, title: str, noun: str, form: str = "~s") -> Any:
+def by_rank(values: list[dict[str, Any]], value: str, title: str, form: str = "~s") -> Any:
     """A value by the number of components, with its error where there is one; the chosen number is a disc."""
-    x = alt.X(
-        field="rank", type="quantitative", axis={"title": noun, "tickMinStep": 1}, scale={"zero": False}
-    )
+    axis = {"title": "signatures", "tickMinStep": 1}
+    x = alt.X(field="rank", type="quantitative", axis=axis, scale={"zero": False})
     scale = {"type": "symlog", "constant": 10} if value == "score" else {"zero": False}
-    tooltip = [told("rank", noun), told(value, title, ",.4~g")]
+    tooltip = [told("rank", "signatures"), told(value, title, ",.4~g")]
     y = number("Y", value, title, form, scale=scale)
     layers = [
         over().mark_line(interpolate="linear").encode(x, y),

@@ -9,6 +9,7 @@ import numpy as np
 import scipy
 
 from hdpkit.canvas import ROW, alt, bars, colour, colours, layered, named, names, number, over, rounded, told
+from hdpkit.data.files.tables import rows_of
 from hdpkit.data.top_terms import typical
 from hdpkit.errors import printable
 from hdpkit.kinds.listing import Nouns, background_told
@@ -17,7 +18,7 @@ from hdpkit.pages.plots.topics import tree
 from hdpkit.pages.report_data import ReportData, coordinates, diagnosis_of, distinct, progress_of
 from hdpkit.pages.section import Content
 from hdpkit.posterior.alignment import unit_rows
-from hdpkit.posterior.documents import PRESENT, Trends
+from hdpkit.posterior.documents import PRESENT, Trends, chooser
 from hdpkit.posterior.grouping import ComponentGroups
 from hdpkit.posterior.repetition import repetition
 
@@ -111,19 +112,15 @@ def _tree(grouped: ComponentGroups, names: list[str], groups: list[dict[str, Any
     """The top of the tree, down to the groups."""
     n, linkage = len(groups), grouped.tree.linkage
     drawn = scipy.cluster.hierarchy.dendrogram(linkage, p=n, truncate_mode="lastp", no_plot=True)
-    leaves = [int(grouped.of[_a_leaf(linkage, node)]) for node in drawn["leaves"]]
+    leaves = []
+    for node in drawn["leaves"]:
+        while node >= len(linkage) + 1:  # to a topic below it
+            node = int(linkage[node - len(linkage) - 1, 0])
+        leaves.append(int(grouped.of[node]))
     labels = [f"{g + 1}  {names[g]}  ({groups[g]['share']:.0%})" for g in leaves]
     return tree(
         drawn, labels, float(linkage[-1, 2]), "height of the merge (Ward)", [colour(g + 1) for g in leaves]
     )
-
-
-def _a_leaf(linkage: Any, node: int) -> int:
-    """A topic below a node of the tree."""
-    n = len(linkage) + 1
-    while node >= n:
-        node = int(linkage[node - n, 0])
-    return node
 
 
 _SIMILAR = 5
@@ -436,11 +433,8 @@ def _panels(
     drawn = {name: line for name, line in lines.items() if line is not None}
     panels = []
     for title, column, own in zip(names, columns, numbers, strict=True):
-        rows = zip(*(rounded(line[:, column], 3) for line in drawn.values()), strict=True)
-        values = [
-            {"period": period, **dict(zip(drawn, row, strict=True))}
-            for period, row in zip(found.periods, rows, strict=True)
-        ]
+        shown = {name: rounded(line[:, column], 3) for name, line in drawn.items()}
+        values = rows_of({"period": found.periods} | shown)
         highest = max(float(np.nanmax(line[:, column])) for line in drawn.values())
         chart = f"trends-{len(charts)}"
         charts[chart] = trend(values, highest, "lower" in drawn, colour(own))
@@ -470,12 +464,8 @@ def trend(values: list[dict[str, Any]], highest: float, banded: bool, fill: str)
 
 
 def _rows(found: Trends) -> list[dict[str, Any]]:
-    return [
-        {"period": period, "documents": int(documents), "shares": [None if s is None else s for s in shares]}
-        for period, documents, shares in zip(
-            found.periods, found.documents.tolist(), rounded(found.shares, 3), strict=True
-        )
-    ]
+    shares = rounded(found.shares, 3)
+    return rows_of({"period": found.periods, "documents": found.documents.tolist(), "shares": shares})
 
 
 _MOST_KEYS = 24
@@ -498,11 +488,7 @@ def _label(report: ReportData, name: str, place: int) -> dict[str, Any] | None:
     codes, keys = report.document_labels[name]
     if len(keys) < 2:
         return None
-    there = codes >= 0
-    members = scipy.sparse.csr_array(
-        (np.ones(int(there.sum())), (codes[there], np.flatnonzero(there))),
-        shape=(len(keys), report.corpus.n_documents),
-    )
+    members = chooser(codes, len(keys)).T.tocsr()
     tokens = members @ report.document_lengths
     counts = (members @ report.document_counts).toarray()
     kept = [int(i) for i in np.argsort(-tokens, kind="stable")[:_MOST_KEYS] if tokens[i] > 0]

@@ -3,13 +3,13 @@ them by the time that moves have taken."""
 
 from __future__ import annotations
 
+import contextlib
 import time
 from collections.abc import Callable, Mapping
 from typing import Any
 
 import attrs
 import numpy as np
-import numpy.typing as npt
 
 from hdpkit._franchise_lock import HeldInterrupt
 from hdpkit.arrays import Floats, Int64s
@@ -20,7 +20,7 @@ from hdpkit.franchise.scores import INTEGRATED_OUT, dish_sizes, log_joint_of_cou
 from hdpkit.franchise.starts import check_start, start
 from hdpkit.random import STARTS, Streams
 from hdpkit.run.runs import Scheduler
-from hdpkit.run.trace import Draw, MoveRecord
+from hdpkit.run.trace import Draw
 
 USUAL_STARTS = ("auto", "one", "sequential")
 """Default starts of chains: many dishes, one dish, customers seated one after another."""
@@ -85,53 +85,47 @@ def candidates_of(schedules: Any, franchise: Any) -> dict[str, Candidate]:
 
 def starts_of(inits: Any, candidates: Mapping[str, Candidate]) -> tuple[Any, ...]:
     """Starts of the chains in turn; every candidate must support each."""
+
+    def check(init: Any) -> Any:
+        for candidate in candidates.values():
+            with candidate.franchise.lock():
+                check_start(init, candidate.franchise)
+        return init
+
     if inits is None:
-        return tuple(init for init in USUAL_STARTS if _taken(init, candidates))
-    if (
-        isinstance(inits, (str, bytes, Mapping, np.ndarray))
-        or not isinstance(inits, (list, tuple))
-        or not inits
-    ):
+        usual = []
+        for init in USUAL_STARTS:
+            with contextlib.suppress(ParameterError):
+                usual.append(check(init))
+        return tuple(usual)
+    if not isinstance(inits, (list, tuple)) or not inits:
         raise ParameterError(
             "inits", inits, "a list of starts, or None", 'For instance ["auto", "one", hk.init.Random(50)].'
         )
-    for init in inits:
-        if init is None:
-            raise ParameterError("inits", init, "starts, not None", "Every chain begins at a start.")
-        for candidate in candidates.values():
-            with candidate.franchise.lock():
-                check_start(init, candidate.franchise)
-    return tuple(inits)
-
-
-def _taken(init: str, candidates: Mapping[str, Candidate]) -> bool:
-    try:
-        for candidate in candidates.values():
-            with candidate.franchise.lock():
-                check_start(init, candidate.franchise)
-    except ParameterError:
-        return False
-    return True
+    if any(init is None for init in inits):
+        raise ParameterError("inits", None, "starts, not None", "Every chain begins at a start.")
+    return tuple(map(check, inits))
 
 
 def _check_model(first: str, one: Franchise, name: str, other: Franchise) -> None:
     """Raise a ParameterError unless two franchises have the same posterior; their stores may differ."""
     if one is other:
         return
-    differ = None
-    if not _same_data(one, other):
-        differ = "data"
-    elif not _same(one.declarations, other.declarations) or not _same(one.measure, other.measure):
-        differ = "restaurants or base measures"
-    elif not _same(_root_of(one), _root_of(other)):
-        differ = "roots"
-    elif not _same(one.known, other.known) or not np.array_equal(one.held.nodes, other.held.nodes):
-        differ = "known components or held groups"
-    elif set(one.parts) - INTEGRATED_OUT != set(other.parts) - INTEGRATED_OUT:
-        differ = "parts of the state"
-    if differ is not None:
+    parts = set(one.parts) ^ set(other.parts)
+    held = np.array_equal(one.held.nodes, other.held.nodes)
+    differ = {
+        "data": not _same_data(one, other),
+        "restaurants or base measures": not (
+            _same(one.declarations, other.declarations) and _same(one.measure, other.measure)
+        ),
+        "roots": not _same(_root_of(one), _root_of(other)),
+        "known components or held groups": not (_same(one.known, other.known) and held),
+        "parts of the state": bool(parts - INTEGRATED_OUT),
+    }
+    if any(differ.values()):
+        what = next(name for name, found in differ.items() if found)
         raise ParameterError(
-            "schedules", name, f"of the same model and data as {first!r}: they have different {differ}",
+            "schedules", name, f"of the same model and data as {first!r}: they have different {what}",
             "Build all franchises from the same restaurants and data: they must have one posterior. "
             "Store, kernel and root='weights' may differ.",
         )  # fmt: skip
@@ -292,11 +286,14 @@ def run_chain(
         while not finished:
             before = time.perf_counter(), time.process_time()
             draw = next(draws)
-            share = 1.0 if limit.clock == "wall" else _share_since(*before)
+            # Average number of processors that this process has used in this sweep.
+            passed, used = time.perf_counter() - before[0], time.process_time() - before[1]
+            share = 1.0 if limit.clock == "wall" or passed <= 0.0 else used / passed
             with HeldInterrupt():
                 spent += share * seconds_of(draw)
                 for record in draw.moves:
-                    moves[record.move] = moves.get(record.move, MoveTotals()) + _totals(record, share)
+                    own = MoveTotals(1, record.tried, record.accepted, share * record.seconds)
+                    moves[record.move] = moves.get(record.move, MoveTotals()) + own
                 now = time.perf_counter()
                 finished = limit.reached(spent, now - begun, draw.sweep - begins)
                 if draw.moves and draw.sweep % rows.thin == 0:  # if no move had a turn, nothing has changed
@@ -313,15 +310,14 @@ def run_chain(
     processor_seconds = time.process_time() - on_processors
     if finished:
         ended(franchise)
-    sweeps, times, dishes, log_joints, shares = zip(*rows.rows, strict=True)
+    names = ("sweeps", "seconds", "n_dishes", "log_joint", "shares")
+    recorded = {name: np.array(own) for name, own in zip(names, zip(*rows.rows, strict=True), strict=True)}
+    for array in recorded.values():
+        array.setflags(write=False)
     return ChainRecord(
         init=init,
         seed=seed,
-        sweeps=_kept(sweeps, np.int64),
-        seconds=_kept(times, np.float64),
-        n_dishes=_kept(dishes, np.int64),
-        log_joint=_kept(log_joints, np.float64),
-        shares=_kept(shares, np.float64),
+        **recorded,
         moves=moves,
         wall_seconds=wall_seconds,
         processor_seconds=processor_seconds,
@@ -332,22 +328,6 @@ def run_chain(
 def seconds_of(draw: Draw) -> float:
     """Time that the moves of a sweep took."""
     return sum(record.seconds for record in draw.moves)
-
-
-def _share_since(wall: float, processor: float) -> float:
-    """Average number of processors that this process has used since then."""
-    passed = time.perf_counter() - wall
-    return (time.process_time() - processor) / passed if passed > 0.0 else 1.0
-
-
-def _totals(record: MoveRecord, share: float) -> MoveTotals:
-    return MoveTotals(1, record.tried, record.accepted, share * record.seconds)
-
-
-def _kept(values: Any, dtype: Any) -> npt.NDArray[Any]:
-    array = np.array(values, dtype=dtype)
-    array.setflags(write=False)
-    return array
 
 
 @attrs.define

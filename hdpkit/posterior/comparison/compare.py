@@ -23,7 +23,6 @@ from hdpkit.errors import InterruptedRunWarning, ParameterError
 from hdpkit.franchise.franchise import Franchise
 from hdpkit.posterior.comparison.chains import (
     CLOCKS,
-    ChainRecord,
     Runs,
     Standing,
     candidates_of,
@@ -178,7 +177,9 @@ def _compared(
             kept_seconds=kept[name].seconds,
             diagnoses=diagnoses[name],
             reasons=reasons[name],
-            seconds_to_target=np.array([_first_at(chain, target) for chain in chains]),
+            seconds_to_target=np.array(
+                [np.min(chain.seconds[chain.log_joint >= target], initial=math.inf) for chain in chains]
+            ),
         )
         for name, chains in done.items()
     }
@@ -227,11 +228,6 @@ def _best(kept: Mapping[str, LaterDraws]) -> tuple[float, tuple[str, int] | None
         return math.nan, None
     best = max(means, key=lambda which: means[which])
     return means[best], best
-
-
-def _first_at(chain: ChainRecord, target: float) -> float:
-    there = np.flatnonzero(chain.log_joint >= target)
-    return float(chain.seconds[there[0]]) if len(there) else math.inf
 
 
 def _ended(comparison: Comparison, on_interrupt: str) -> Comparison:

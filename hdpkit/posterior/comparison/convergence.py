@@ -91,21 +91,14 @@ def later_draws(chains: Sequence[ChainRecord], burn_in: float, by: str = "second
     spans = [getattr(chain, by) - getattr(chain, by)[0] for chain in chains]
     rest = [int(np.count_nonzero(span[1:] > burn_in * span[-1])) for span in spans]
     n = min(rest)
-    first = [len(chain.seconds) - n for chain in chains]
-    values = {
-        "log_joint": np.array([chain.log_joint[i:] for i, chain in zip(first, chains, strict=True)]),
-        "n_dishes": np.array(
-            [chain.n_dishes[i:] for i, chain in zip(first, chains, strict=True)], dtype=float
-        ),
-    }
-    for rank in range(chains[0].shares.shape[1]):
-        values[f"share_{rank + 1}"] = np.array(
-            [chain.shares[i:, rank] for i, chain in zip(first, chains, strict=True)]
-        )
-    seconds = sum(
-        float(chain.seconds[-1] - chain.seconds[i - 1]) for i, chain in zip(first, chains, strict=True)
-    )
-    return LaterDraws(values, seconds)
+    values: dict[str, list[Floats]] = {}
+    for chain in chains:
+        shares = {f"share_{rank}": column for rank, column in enumerate(chain.shares.T, start=1)}
+        columns = {"log_joint": chain.log_joint, "n_dishes": chain.n_dishes} | shares
+        for key, column in columns.items():
+            values.setdefault(key, []).append(column[len(column) - n :])
+    seconds = sum(float(chain.seconds[-1] - chain.seconds[len(chain.seconds) - n - 1]) for chain in chains)
+    return LaterDraws({key: np.array(own, dtype=np.float64) for key, own in values.items()}, seconds)
 
 
 def diagnosed(values: Floats, nested: int | None = None) -> NumberDiagnosis:
@@ -205,7 +198,8 @@ def reasons_of(
 ) -> tuple[str, ...]:
     """Why the chains of a schedule have not converged; empty if they have."""
     if kept.n_draws < FEWEST_DRAWS and not nested:
-        return (f"{kept.n_draws} states a chain after burn-in, at least {FEWEST_DRAWS} are needed",)
+        states = "1 state" if kept.n_draws == 1 else f"{kept.n_draws} states"
+        return (f"{states} a chain after burn-in, at least {FEWEST_DRAWS} are needed",)
     if math.isnan(diagnoses["log_joint"].ess):
         where = "never changes" if math.isnan(diagnoses["log_joint"].rhat) else "is constant in each chain"
         return (f"the log probability {where}",)
@@ -214,22 +208,13 @@ def reasons_of(
         key: one for key, one in diagnoses.items() if not (math.isnan(one.ess) and math.isnan(one.rhat))
     }
     fewest = rule.ess * n_chains
-    failures = [
-        (
-            f"R-hat above {rule.rhat:g}",
-            {key: one.rhat for key, one in judged.items() if not one.rhat <= rule.rhat},
-            max,
-        ),
-        (
-            f"fewer than {fewest:g} effective draws",
-            {key: one.ess for key, one in judged.items() if not one.ess >= fewest},
-            min,
-        ),
-        (
-            f"halves of a chain more than {rule.drift:g} standard deviations apart",
-            {key: one.drift for key, one in judged.items() if one.drift > rule.drift},
-            max,
-        ),
+    few = f"fewer than {fewest:g} effective draws"
+    apart = f"halves of a chain more than {rule.drift:g} standard deviations apart"
+    high = {key: one.rhat for key, one in judged.items() if not one.rhat <= rule.rhat}
+    failures: list[tuple[str, dict[str, float], Any]] = [
+        (f"R-hat above {rule.rhat:g}", high, max),
+        (few, {k: d.ess for k, d in judged.items() if not d.ess >= fewest}, min),
+        (apart, {k: d.drift for k, d in judged.items() if d.drift > rule.drift}, max),
     ]
     return tuple(f"{what}: {worst_of(those, pick)}" for what, those, pick in failures if those)
 

@@ -240,17 +240,16 @@ class CheckedChains:
     Attributes
     ----------
     starts : tuple of str
-        The start of each chain; the last one, "own state", continues from the state of its franchise: that
-        which was given, that from which a copy was simulated, or the seating with redrawn values.
+        The start of each chain; the last one, "own state", continues from the state that was given, from
+        which a
+        copy was simulated, or the seating with redrawn values.
     chains : tuple of ChainRecord
     log_joint : float64 array, shape (n_chains,)
         Mean log joint of each chain after burn-in, in nats; NaN if no state is left.
     within : float
         Standard deviation of the log joint within a chain, after burn-in: the mean over the chains.
-    diagnoses : dict of NumberDiagnosis
-        R-hat, effective draws and drift over all chains, as in `ScheduleResult`.
-    reasons : tuple of str
-        Why the chains don't agree; empty if they do.
+    diagnoses, reasons
+        As in `ScheduleResult`, over all chains.
     checks : tuple of dict of StatisticCheck
         For each chain, the statistics of its data and of copies drawn given its last state, by name.
     """
@@ -285,9 +284,7 @@ class MixingCheck:
     misfits : tuple of str
         Names of the statistics by which the model doesn't fit; the one that differs most is the first.
     data, simulated, redrawn : CheckedChains
-        The chains over the data; over a copy that was simulated from the model with the current
-        hyperparameters; and over a copy with the same seating and redrawn values. The state from which the
-        latter begins is no draw from its posterior, and the verdict doesn't depend on it.
+        The chains over the data and over the two copies of `check_mixing`.
     seconds : float
         Time of the moves of each chain, unless a number of sweeps was given.
     sweeps : int or None

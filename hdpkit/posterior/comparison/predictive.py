@@ -188,7 +188,8 @@ def _values(franchise: Any, slots: Any, own: Mapping[str, Statistic]) -> Draw:
     homes = np.asarray(franchise.topology.home)[: len(given)] if franchise.topology.kind == "fixed" else None
     numbers = given.dtype.kind in "biuf"
     missing = np.isnan(_rows(given)) if given.dtype.kind == "f" else None
-    scale = _scale(_rows(given)) if numbers else np.ones(1)
+    sd = np.nanstd(_rows(given), axis=0) if numbers else np.ones(1)
+    scale = np.where(sd > 0.0, sd, 1.0)
 
     def of(values: Any) -> dict[str, float]:
         found = {}
@@ -211,19 +212,14 @@ def _rows(values: Any) -> Floats:
     return rows[:, None] if rows.ndim == 1 else rows
 
 
-def _scale(rows: Floats) -> Floats:
-    """Standard deviation of each coordinate, 1 if it doesn't vary."""
-    sd: Floats = np.nanstd(rows, axis=0)
-    return np.where(sd > 0.0, sd, 1.0)
-
-
 def _of_numbers(rows: Floats, dishes: Int64s, homes: Any) -> dict[str, float]:
     """Statistics of numbers around the means of their dishes; coordinates are in their own units."""
     there = ~np.isnan(rows)
     filled = np.where(there, rows, 0.0)
-    rest = np.where(there, filled - _means(filled, there, dishes)[dishes], 0.0)
+    sizes = np.maximum(_sums(there, dishes), 1.0)
+    rest = np.where(there, filled - (_sums(filled, dishes) / sizes)[dishes], 0.0)
     squares = rest**2
-    own = _sums(squares, dishes) ** 2 / np.maximum(_sums(there, dishes), 1.0)
+    own = _sums(squares, dishes) ** 2 / sizes
     total = max(float(squares.sum()), 1e-300)
     found = {
         VARIANCE: float(squares.sum() / max(there.sum(), 1)),
@@ -242,10 +238,6 @@ def _sums(rows: Any, places: Int64s) -> Floats:
     sums = np.zeros((int(places.max()) + 1, rows.shape[1]))
     np.add.at(sums, places, rows)
     return sums
-
-
-def _means(filled: Floats, there: Any, places: Int64s) -> Floats:
-    return _sums(filled, places) / np.maximum(_sums(there, places), 1.0)
 
 
 def _own(own: Mapping[str, Statistic], values: Any, dishes: Int64s) -> dict[str, float]:

@@ -227,8 +227,8 @@ class ScheduleResult:
     kept_seconds : float
         Time of the moves after burn-in, all chains together.
     diagnoses : dict of NumberDiagnosis
-        Mean, sd, R-hat, effective sample size and drift after burn-in, by key: "log_joint", "n_dishes",
-        "share_1" (of the largest dish), "share_2", ...
+        Mean, sd, R-hat, effective sample size and drift of "log_joint", "n_dishes", and "share_1" (of the
+        largest dish), "share_2", ...
     reasons : tuple of str
         Why the chains have not converged; empty if they have.
     seconds_to_target : float64 array, shape (n_chains,)
@@ -294,16 +294,12 @@ class Comparison(Mapping[str, ScheduleResult]):
     ----------
     results : dict of ScheduleResult
         By name, in the order in which the schedules were given.
-    seconds : float
-        Time of the moves of each chain.
-    burn_in : float
-        Share of each chain's time that is left out.
-    rule : ConvergenceRule
+    seconds, burn_in, rule, within, clock
+        As for `compare_schedules`.
     best : float
         The highest mean log joint of a chain after burn-in; NaN if no chain has a state there.
     best_chain : (str, int) or None
         The schedule and the number of that chain.
-    within : float
     target : float
         ``best - within * abs(best)``.
     seed : int
@@ -313,8 +309,6 @@ class Comparison(Mapping[str, ScheduleResult]):
     failures : dict
         Errors of schedules that failed, by name. Such a schedule has no further chains, and has a result only
         if one of its chains was completed before.
-    clock : str
-        "wall" or "processor".
     """
 
     results: dict[str, ScheduleResult]

@@ -22,6 +22,7 @@ import scipy
 
 from hdpkit.arrays import Floats, Int64s
 from hdpkit.checks import check_unmasked, flag, number_array, positive_number
+from hdpkit.data import Corpus
 from hdpkit.data.matrices import check_whole, sparse_entries
 from hdpkit.errors import DataError, ParameterError
 from hdpkit.measures.by_restaurant import SAME, Repeats
@@ -209,7 +210,7 @@ def completion_perplexity(
     flag("new_terms", new_terms)
     tolerance = positive_number("tolerance", tolerance)
     topics, alpha = _numbers("phi", phi), _numbers("prior", prior)
-    halves = [_counts(name, half) for name, half in (("observed", observed), ("held", held))]
+    halves = [counts_of(name, half) for name, half in (("observed", observed), ("held", held))]
     if (
         halves[0].shape != halves[1].shape
         or topics.ndim != 2
@@ -238,17 +239,21 @@ def _numbers(name: str, values: Any) -> Floats:
     return made
 
 
-def _counts(name: str, half: Any) -> scipy.sparse.csr_array:
-    check_unmasked(name, half)
-    if scipy.sparse.issparse(half):
-        half = sparse_entries(name, half).matrix()
+def counts_of(name: str, given: Any, n_terms: int | None = None) -> scipy.sparse.csr_array:
+    """Counts of terms in documents, of a corpus or a matrix that a caller gave."""
+    check_unmasked(name, given)
+    if scipy.sparse.issparse(given):
+        given = sparse_entries(name, given).matrix()
     try:
-        made = scipy.sparse.coo_array(half)  # entries of one cell are checked before they add up
+        made = scipy.sparse.coo_array(given.to_counts() if isinstance(given, Corpus) else given)
     except (TypeError, ValueError, OverflowError, RecursionError):
-        raise DataError(name, half, "a dense or sparse matrix of counts", "See Corpus.to_counts.") from None
-    if made.ndim != 2 or made.dtype.kind not in "iufb":
-        raise DataError(name, half, "whole numbers, none negative", "Corpus.to_counts() returns such counts.")
-    check_whole(name, made.row, made.col, made.data, None)
+        raise DataError(name, given, "a Corpus, or a matrix of counts", "See Corpus.to_counts.") from None
+    if made.ndim != 2 or made.dtype.kind not in "iufb" or n_terms not in (None, made.shape[1]):
+        raise DataError(
+            name, f"counts of shape {made.shape}", f"whole numbers >= 0, of {n_terms or 'all'} terms",
+            "Build new documents with vocabulary=corpus.vocabulary, or with n_terms.",
+        )  # fmt: skip
+    check_whole(name, made.row, made.col, made.data, None)  # before entries of one cell add up
     counts = scipy.sparse.csr_array(made.astype(np.int64))
     counts.sum_duplicates()
     return counts
@@ -414,7 +419,9 @@ def mean_log_probability(
     new_terms: bool = False,
 ) -> float:
     """Mean log probability of held-out tokens, given what `FixedTopics.score` returns in each state."""
-    cells = _new_cells(counts, held) if new_terms else _cells(held)
+    cells = _cells(held)
+    if new_terms:  # those whose terms the observed halves lack
+        cells = _cells(cells - cells.multiply(_cells(counts) > 0))
     total = float(cells.data.sum())
     if total == 0:
         raise DataError(
@@ -433,14 +440,6 @@ def mean_log_probability(
         sums -= np.repeat(np.log(np.maximum(1.0 - seen / n_states, LEAST)), np.diff(cells.indptr))
     mean = float(sums @ cells.data) / total
     return mean if math.isfinite(mean) else -math.inf
-
-
-def _new_cells(counts: Any, held: Any) -> Any:
-    """Cells of the held-out halves whose terms the observed halves lack."""
-    observed, cells = _cells(counts), _cells(held)
-    found = scipy.sparse.csr_array(cells - cells.multiply(observed > 0))
-    found.eliminate_zeros()
-    return _cells(found)
 
 
 def halves(counts: Any, rng: ChoiceSource | Seed) -> tuple[Any, Any]:
