@@ -17,8 +17,6 @@ from hdpkit.numerics import add_up
 from hdpkit.priors import Prior, draw_from, log_density_at
 from hdpkit.random import ChoiceSource
 
-__all__ = ["IntegrablePart", "Part", "SharedValue"]
-
 
 def unfitting(key: str, value: Any, allowed: str) -> DataError:
     """The error for an entry of a frozen state that isn't what this franchise could have frozen."""

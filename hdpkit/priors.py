@@ -35,18 +35,6 @@ from hdpkit.errors import ParameterError
 from hdpkit.numerics import gamma_ratio, lgamma, log, log1p
 from hdpkit.random import ChoiceSource
 
-__all__ = [
-    "Above",
-    "Beta",
-    "Dirichlet",
-    "Each",
-    "Gamma",
-    "Normal",
-    "Prior",
-    "Shifted",
-    "expected_tables",
-]
-
 # Draws are kept inside the open support: with a small shape, a double underflows to 0 with noticeable
 # probability (Gamma(0.01, 1): one draw in 1,200), and a concentration of 0 or a discount of 1 isn't valid.
 _SMALLEST = float(np.finfo(np.float64).tiny)

@@ -11,8 +11,6 @@ import attrs
 from hdpkit.checks import function, text
 from hdpkit.errors import RegistryError
 
-__all__ = ["Entry", "Registry"]
-
 T = TypeVar("T")
 
 

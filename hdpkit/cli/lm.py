@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import contextlib
-import io
 import itertools
 import math
 import re
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import Any, TextIO
+from typing import Any
 
 import click
 import numpy as np
@@ -43,14 +42,15 @@ from hdpkit.cli.options import (
     seed_option,
     text_type,
 )
-from hdpkit.cli.output import json_text, plain_table, say, tell
+from hdpkit.cli.output import json_text, say, table_console, table_of, tell
 from hdpkit.data import NGrams
 from hdpkit.data.files.sentences import read_sentences
 from hdpkit.data.files.tables import escaped
 from hdpkit.data.files.text_files import place_of
-from hdpkit.errors import DataError, ParameterError, StateError, StorageError, printable
-from hdpkit.files import written_aside
+from hdpkit.errors import DataError, ParameterError, StateError, printable
+from hdpkit.files import check_place, save
 from hdpkit.kinds.language import ORDER_LIMIT
+from hdpkit.kinds.listing import Column
 from hdpkit.kinds.ngram import NGramModel
 from hdpkit.kinds.predict import Scores
 from hdpkit.kinds.spelling import Spelling
@@ -71,8 +71,7 @@ reading_options = group(
 def read_text(source: str, reading: Mapping[str, Any], quiet: bool) -> Iterator[list[str]]:
     """Yield the sentences of a text, with a progress bar on standard error."""
     n_sentences = n_words = 0
-    with contextlib.ExitStack() as stack:
-        progress = None if quiet else stack.enter_context(_reading_bar(source))
+    with _reading_bar(source, quiet) as progress:
         for words in read_sentences(source, **reading, progress=progress):
             n_sentences += 1
             n_words += len(words)
@@ -85,28 +84,21 @@ def read_text(source: str, reading: Mapping[str, Any], quiet: bool) -> Iterator[
 
 
 @contextlib.contextmanager
-def _reading_bar(source: str) -> Iterator[Any]:
+def _reading_bar(source: str, quiet: bool) -> Iterator[Any]:
+    """What shows how much is read: a bar on a terminal, elsewhere only one line at the beginning."""
     console = Console(file=sys.stderr)
     name = printable(place_of(source).removeprefix("file "))
-    if not console.is_terminal:
-        say(f"reading {name}", err=True)
-        yield None
-        return
-    columns = (
+    tell(quiet or console.is_terminal, f"reading {name}")
+    with Progress(
         BarColumn(bar_width=24),
         DownloadColumn(),
         TransferSpeedColumn(),
         TextColumn("{task.description}", markup=False),
-    )
-    with Progress(
-        *columns, console=console, auto_refresh=False, redirect_stdout=False, redirect_stderr=False
-    ) as bar:
+        console=console, auto_refresh=False, redirect_stdout=False, redirect_stderr=False,
+        disable=quiet or not console.is_terminal,
+    ) as bar:  # fmt: skip
         task = bar.add_task(f"reading {name}", total=None)
-
-        def show(done: int, total: int | None) -> None:
-            bar.update(task, completed=done, total=total, refresh=True)
-
-        yield show
+        yield lambda done, total: bar.update(task, completed=done, total=total, refresh=True)
 
 
 def read_words(path: Path, reading: Mapping[str, Any]) -> tuple[str, ...]:
@@ -135,13 +127,6 @@ def without_rare_words(
         yield [spoken[number] for number in data.values[first:last].tolist()]
 
 
-_WIDTH_OF_A_FILE = 100
-_LN_10 = math.log(10.0)
-_LINES_AT_ONCE = 1000
-
-Row = dict[str, Any]
-
-
 # ------------------------------------------------------------------ the model
 
 
@@ -150,41 +135,41 @@ def model_facts(model: NGramModel) -> str:
     data = model.data
     size = ""
     if model.folder is not None:
-        size = f", {megabytes(model.folder)} on disk"
+        total = sum(file.lstat().st_size for file in model.folder.rglob("*") if file.is_file())
+        size = f", {total / 1e6:,.1f} MB on disk"
     return (
         f"order {model.order}, {data.n_terms:,} words, {data.n_sentences:,} sentences, {len(data):,} tokens, "
         f"sweep {model.franchise.sweep}, {len(model.samples)} samples{size}"
     )
 
 
-def megabytes(folder: Path) -> str:
-    """Size of all files of a folder in words: "1.3 MB"."""
-    total = sum(file.lstat().st_size for file in folder.rglob("*") if file.is_file())
-    return f"{total / 1e6:,.1f} MB"
-
-
 def echo_levels(model: NGramModel) -> None:
     """Print a table with a row for each level: posterior means of its hyperparameters and tables."""
     try:
-        columns = [model.discounts, model.concentrations, model.expected_tables]
+        discounts, concentrations, tables = model.discounts, model.concentrations, model.expected_tables
     except StateError:  # it ended before the first sample
         return
-    table = plain_table()
-    for header in ("n-grams", "restaurants", "tables", "discount", "concentration"):
-        table.add_column(header, justify="right", no_wrap=True)
     topology: Any = model.franchise.topology
-    for level, (discount, concentration, tables) in enumerate(zip(*columns, strict=True)):
-        n = len(topology.nodes(level))
-        table.add_row(str(level + 1), f"{n:,}", f"{tables:,.0f}", f"{discount:.4f}", f"{concentration:.4g}")
-    Console(width=_WIDTH_OF_A_FILE).print(table)
+    levels = range(len(discounts))
+    columns = [
+        Column("n-grams", [str(level + 1) for level in levels]),
+        Column("restaurants", [f"{len(topology.nodes(level)):,}" for level in levels]),
+        Column("tables", [f"{number:,.0f}" for number in tables]),
+        Column("discount", [f"{number:.4f}" for number in discounts]),
+        Column("concentration", [f"{number:.4g}" for number in concentrations]),
+    ]
+    table_console().print(table_of(columns))
 
 
 # ------------------------------------------------------------------ scores
 
 
+Row = dict[str, Any]
+
+
 def log10(nats: float) -> float:
     """Convert a natural logarithm to base 10."""
-    return nats / _LN_10
+    return nats / math.log(10.0)
 
 
 def _number(value: float) -> float | None:
@@ -272,44 +257,19 @@ def sentence_rows(scores: Scores) -> Iterator[Row]:
         }
 
 
-def write_rows(rows: Iterable[Row], out: TextIO | None, as_json: bool) -> None:
-    """Write rows as tab-separated columns under a header, or as one JSON object per line."""
-    lines = map(_as_json, rows) if as_json else _as_columns(rows)
-    while some := list(itertools.islice(lines, _LINES_AT_ONCE)):  # each echo flushes
-        say("\n".join(some), file=out)
-
-
-def _as_json(row: Row) -> str:
-    plain = {key: _number(value) if isinstance(value, float) else value for key, value in row.items()}
-    return json_text(plain, default=str)
-
-
-def _as_columns(rows: Iterable[Row]) -> Iterator[str]:
+def row_lines(rows: Iterable[Row], as_json: bool) -> Iterator[str]:
+    """Rows as tab-separated columns under a header, or as one JSON object per line."""
     for number, row in enumerate(rows):
+        if as_json:
+            plain = {key: _number(value) if isinstance(value, float) else value for key, value in row.items()}
+            yield json_text(plain, default=str)
+            continue
         if number == 0:
             yield "\t".join(row)
         # Without quotes, which a tokenised text may contain: no cell has a tab or a line end after this.
         yield "\t".join(
             str(value) if isinstance(value, int | float) else escaped(str(value)) for value in row.values()
         )
-
-
-@contextlib.contextmanager
-def open_output(path: Path | None) -> Iterator[TextIO | None]:
-    """Open a file that appears when it is complete; None means standard output, as for `click.echo`."""
-    if path is None:
-        yield None
-        return
-    try:
-        with written_aside(path) as file:
-            out = io.TextIOWrapper(file, encoding="utf-8", errors="backslashreplace", newline="\n")
-            yield out
-            out.flush()
-            out.detach()
-    except OSError as error:
-        raise StorageError.of(
-            error, "output", str(path), "a place where a file can be written", "Choose another place."
-        ) from error
 
 
 # ------------------------------------------------------------------ sentences
@@ -406,20 +366,8 @@ def train(text: str, **options: Any) -> None:
       hdpkit lm train --config study.toml --seed 7 --into model-7
     """
     check_new_folder(options["into"], "into")
-    reading = _reading(options)
-    model = _declared(options, reading)
-    held_out = _held_out(text, reading, model, options)
-    sentences: Any = read_text(text, reading, options["quiet"])
-    if options["min_count"] is not None:
-        sentences = without_rare_words(sentences, options["min_count"], options["unknown"], options["quiet"])
-    plan = _plan(options)
-    _carry_out(
-        model,
-        lambda progress: model.fit(sentences, rng=options["seed"], progress=progress, **plan),
-        options["into"],
-        options["quiet"],
-        held_out,
-    )
+    model = _declared(options)
+    _train(model, model.fit, text, options, rng=options["seed"])
 
 
 @click.command(cls=Command)
@@ -439,18 +387,8 @@ def add(folder: Path, text: str, allow: tuple[str, ...], **options: Any) -> None
       tail -n 1000 today.txt | hdpkit lm add model - --into model-2
     """
     check_new_folder(options["into"], "into")
-    reading = _reading(options)
     model = open_language_model(folder, allow)
-    held_out = _held_out(text, reading, model, options)
-    sentences = read_text(text, reading, options["quiet"])
-    plan = _plan(options)
-    _carry_out(
-        model,
-        lambda progress: model.add(sentences, progress=progress, **plan),
-        options["into"],
-        options["quiet"],
-        held_out,
-    )
+    _train(model, model.add, text, options)
 
 
 def resume_training(folder: Path, sweeps: int | None, quiet: bool, allow: tuple[str, ...]) -> None:
@@ -473,35 +411,35 @@ def _reading(options: dict[str, Any]) -> dict[str, Any]:
     return {name: options[name] for name in ("lowercase", "encoding", "errors", "empty")}
 
 
-def _plan(options: dict[str, Any]) -> dict[str, Any]:
-    """Arguments for `fit` and `add`."""
+def _train(
+    model: NGramModel, method: Callable[..., Any], text: str, options: dict[str, Any], **more: Any
+) -> None:
+    """Run `fit` or `add` of a model with a text."""
+    reading, quiet, held_out = _reading(options), options["quiet"], None
+    if options["heldout"] is not None:  # read now, although it is scored at the end: its errors appear early
+        if options["heldout"] == text == "-":
+            raise ParameterError("heldout", "-", "another source than the text", "Give a file for one.")
+        held_out = NGrams.from_sentences(
+            read_text(options["heldout"], reading, quiet), order=1, start=model.settings.start,
+            end=model.settings.end,
+        )  # fmt: skip
+    sentences = read_text(text, reading, quiet)
+    if options.get("min_count") is not None:
+        sentences = without_rare_words(sentences, options["min_count"], options["unknown"], quiet)
     sweeps, burn_in, samples = (options[name] for name in ("sweeps", "burn_in", "samples"))
     if burn_in is None:
         burn_in = min(10, sweeps // 3)
     if samples is None:
         samples = max(min(10, sweeps - burn_in), 1)
-    return {
-        "sweeps": sweeps,
-        "burn_in": burn_in,
-        "samples": samples,
-        "folder": options["into"],
-        "checkpoint": Checkpoint(options["checkpoint_sweeps"], options["checkpoint_seconds"]),
-    }
+    checkpoint = Checkpoint(options["checkpoint_sweeps"], options["checkpoint_seconds"])
 
+    def run(progress: Any) -> Any:
+        return method(
+            sentences, sweeps=sweeps, burn_in=burn_in, samples=samples, folder=options["into"],
+            checkpoint=checkpoint, progress=progress, **more,
+        )  # fmt: skip
 
-def _held_out(
-    text: str, reading: Mapping[str, Any], model: NGramModel, options: dict[str, Any]
-) -> NGrams | None:
-    """Read the held-out text now, although it is scored at the end, so that its errors appear early."""
-    source = options["heldout"]
-    if source is None:
-        return None
-    if source == text == "-":
-        raise ParameterError("heldout", "-", "another source than the text", "Give a file for one.")
-    settings = model.settings
-    return NGrams.from_sentences(
-        read_text(source, reading, options["quiet"]), order=1, start=settings.start, end=settings.end
-    )
+    _carry_out(model, run, options["into"], quiet, held_out)
 
 
 def _carry_out(
@@ -523,7 +461,7 @@ def _carry_out(
         say(score_text(model.score(held_out), treatment(model)))
 
 
-def _declared(options: dict[str, Any], reading: Mapping[str, Any]) -> NGramModel:
+def _declared(options: dict[str, Any]) -> NGramModel:
     """The model declared by the options; incompatible options raise an error."""
     unknown = options["unknown"] or None
     if unknown is not None and len(unknown.split()) != 1:
@@ -539,7 +477,9 @@ def _declared(options: dict[str, Any], reading: Mapping[str, Any]) -> NGramModel
         raise ParameterError("min-count", rare, *why)
     if rare is not None and unknown is None:
         raise ParameterError("unknown", "", "a word, with --min-count", "Rare words become that word.")
-    vocabulary = None if options["vocabulary"] is None else read_words(options["vocabulary"], reading)
+    vocabulary = options["vocabulary"]
+    if vocabulary is not None:
+        vocabulary = read_words(vocabulary, _reading(options))
     return NGramModel(
         options["order"],
         discounts=options["discount"],
@@ -605,18 +545,23 @@ def score(folder: Path, text: str, quiet: bool, allow: tuple[str, ...], **option
             "per-sentence", True, "left out with --per-token", "Score the text once with each option."
         )
     model = open_language_model(folder, allow)
-    with open_output(output) as out:  # errors about the file come before the work
-        scores = model.score(read_text(text, options, quiet))
-        hint = case_hint(model, scores)
-        if hint is not None:
-            say(hint, err=True)
-        how_unknown = treatment(model)
-        figures = json_text(score_facts(scores, how_unknown)) if as_json else score_text(scores, how_unknown)
-        if not (per_token or per_sentence):
-            say(figures, file=out)
-            return
-        write_rows(score_rows(scores) if per_token else sentence_rows(scores), out, as_json)
-    say(figures, err=output is None)  # standard output is only for rows
+    if output is not None:  # errors about the file come before the work
+        check_place(output)
+    scores = model.score(read_text(text, options, quiet))
+    hint = case_hint(model, scores)
+    if hint is not None:
+        say(hint, err=True)
+    how_unknown = treatment(model)
+    figures = json_text(score_facts(scores, how_unknown)) if as_json else score_text(scores, how_unknown)
+    told = figures
+    if per_token or per_sentence:
+        told = "\n".join(row_lines(score_rows(scores) if per_token else sentence_rows(scores), as_json))
+    if output is None:
+        say(told)
+    else:
+        save(output, printable(f"{told}\n", keep="\n\t").encode("utf-8", "backslashreplace"))
+    if per_token or per_sentence:
+        say(figures, err=output is None)  # standard output is only for rows
 
 
 @lm.command()

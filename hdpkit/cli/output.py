@@ -10,7 +10,7 @@ import math
 import sys
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Any, TextIO
+from typing import Any
 
 import click
 from rich.box import SIMPLE_HEAD
@@ -29,9 +29,9 @@ from hdpkit.run.states import ChainState
 _LIGHTS = {"green": "bold green", "amber": "bold yellow", "red": "bold red", "grey": "bold"}
 
 
-def say(text: str, *, err: bool = False, nl: bool = True, file: TextIO | None = None) -> None:
+def say(text: str, *, err: bool = False, nl: bool = True) -> None:
     """Print a text. Line ends and tabs are kept; other control characters are escaped."""
-    click.echo(printable(text, keep="\n\t"), file=file, err=err, nl=nl)
+    click.echo(printable(text, keep="\n\t"), err=err, nl=nl)
 
 
 def tell(quiet: bool, text: str) -> None:
@@ -138,15 +138,15 @@ def state_facts(state: ChainState, seed: int | None) -> dict[str, Any]:
 
 def echo_ranks(choice: RankChoice) -> None:
     """Print the scores of numbers of signatures near the chosen one, and why it was chosen, to stderr."""
-    table = plain_table()
-    for title in ("signatures", "held-out score", "standard error", "stability"):
-        table.add_column(title, justify="right", no_wrap=True)
     best = float(choice.ranks[choice.scores.argmax()])
-    rows = zip(choice.ranks, choice.scores, choice.errors, choice.stability, strict=True)
-    for rank, score, error, stable in rows:
-        if choice.rank - NEAR <= rank <= max(choice.rank, best) + NEAR:
-            told = "" if math.isnan(stable) else f"{stable:.2f}"
-            mark = " *" if rank == choice.rank else "  "
-            table.add_row(f"{rank}{mark}", f"{score:,.0f}", "" if rank == best else f"{error:,.0f}", told)
-    Console(stderr=True).print(table)
+    ranks = [int(rank) for rank in choice.ranks]
+    near = [i for i, n in enumerate(ranks) if choice.rank - NEAR <= n <= max(choice.rank, best) + NEAR]
+    scores, errors, stability = choice.scores, choice.errors, choice.stability
+    columns = [
+        Column("signatures", [f"{ranks[i]}{' *' if ranks[i] == choice.rank else '  '}" for i in near]),
+        Column("held-out score", [f"{scores[i]:,.0f}" for i in near]),
+        Column("standard error", ["" if ranks[i] == best else f"{errors[i]:,.0f}" for i in near]),
+        Column("stability", ["" if math.isnan(stability[i]) else f"{stability[i]:.2f}" for i in near]),
+    ]
+    Console(stderr=True).print(table_of(columns))
     say(f"the start has {choice}", err=True)

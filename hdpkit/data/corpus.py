@@ -44,7 +44,7 @@ from hdpkit.data.files.shards import (
     write_content,
     write_shards,
 )
-from hdpkit.data.groups import GroupedData, encode_all
+from hdpkit.data.groups import GroupedData, encode_all, label_values
 from hdpkit.data.matrices import as_numbers, frame_names, read_matrix
 from hdpkit.errors import DataError, printable, short_repr
 from hdpkit.files import storage_errors
@@ -278,12 +278,7 @@ class Corpus(GroupedData):
         ParameterError
             If `n_terms` isn't a positive int, or `path` isn't a path.
         """
-        limits = _check_limits(limits)
-        words = _read_words(path, vocabulary, limits)
-        bound = _check_n_terms(n_terms, words)
-        if bound is not None:  # given by the caller, not by the file
-            limits = attrs.evolve(limits, max_terms=max(bound, limits.max_terms))
-        blocks = limited(_place_of(path), read_ldac(path, bound), limits)
+        words, blocks = _counts_in(read_ldac, path, vocabulary, limits, n_terms)
         return cls._from_blocks(blocks, words, names, groups)
 
     @classmethod
@@ -310,9 +305,7 @@ class Corpus(GroupedData):
         DataError
             As `from_ldac`.
         """
-        limits = _check_limits(limits)
-        words = _read_words(path, vocabulary, limits)
-        blocks = limited(_place_of(path), read_uci(path, None if words is None else len(words)), limits)
+        words, blocks = _counts_in(read_uci, path, vocabulary, limits)
         return cls._from_blocks(blocks, words, names, groups)
 
     @classmethod
@@ -532,21 +525,14 @@ class Corpus(GroupedData):
             As the method for the format, and as `save`; files written so far are removed.
         """
         choice("format", format, ("ldac", "uci"), remedy="Read others into memory, and save().")
-        limits = _check_limits(limits)
-        words = _read_words(path, vocabulary, limits)
         read = read_ldac if format == "ldac" else read_uci
-        blocks = limited(_place_of(path), read(path, None if words is None else len(words)), limits)
+        words, blocks = _counts_in(read, path, vocabulary, limits)
         place = _folder(folder)
         write_blocks(lambda _: blocks, place, 1, lambda: (words, names, groups), tokens=True)
         return cls.open(place, verify=False)
 
     def save(self, folder: str | os.PathLike[str]) -> None:
-        """Write the corpus to a folder from which `open` maps it into memory.
-
-        Parameters
-        ----------
-        folder : path
-            New or empty.
+        """Write the corpus to a new or empty folder, from which `open` maps it into memory.
 
         Raises
         ------
@@ -683,25 +669,25 @@ def _check_vocabulary(vocabulary: Any) -> tuple[str, ...] | None:
     return None if vocabulary is None else check_names("vocabulary", vocabulary, None, "term")
 
 
-def _place_of(path: str | os.PathLike[str]) -> str:
-    return f"file {os.fspath(path)}"
-
-
-def _check_limits(limits: Any) -> Limits:
-    if limits is None:
-        return Limits()
-    checked: Limits = instance("limits", limits, Limits, "an hk.Limits, or None", remedy="Leave it out.")
-    return checked
-
-
-def _read_words(path: Any, vocabulary: Any, limits: Limits) -> tuple[str, ...] | None:
-    """The vocabulary, read from its file if necessary; ``path`` is the file of counts."""
+def _counts_in(
+    read: Callable[[Any, int | None], Iterator[Counts]],
+    path: Any,
+    vocabulary: Any,
+    limits: Any,
+    n_terms: Any = None,
+) -> tuple[tuple[str, ...] | None, Iterator[Counts]]:
+    """The vocabulary, read from its file if necessary, and the counts in a file in blocks."""
+    kinds = (Limits, type(None))
+    limits = instance("limits", limits, kinds, "an hk.Limits, or None", remedy="Leave it out.") or Limits()
     path_of("path", path, remedy="Give a str or a pathlib.Path.")
     from_file = isinstance(vocabulary, str | os.PathLike)
     words = read_vocabulary(vocabulary, limits) if from_file else _check_vocabulary(vocabulary)
     if words == ():
         raise DataError("vocabulary", "0 terms", "at least one term", "Leave it out, or give the words.")
-    return words
+    bound = _check_n_terms(n_terms, words)
+    if bound is not None:  # given by the caller, not by the file
+        limits = attrs.evolve(limits, max_terms=max(bound, limits.max_terms))
+    return words, limited(f"file {os.fspath(path)}", read(path, bound), limits)
 
 
 def _folder(folder: Any) -> Path:
@@ -854,14 +840,11 @@ def _joined_names(before: Any, more: Any) -> list[str] | None:
 def _joined_groups(before: Any, more: Any) -> dict[str, list[Any]]:
     """Labels of all documents: one value each, None if a corpus lacks the label."""
     names = dict.fromkeys(name for data in (before, more) for name in data.label_names if name != "document")
-    groups = {}
-    for name in names:
-        values: list[Any] = []
-        for data in (before, more):
-            if name in data.label_names:
-                codes, keys = data.document_labels[name]
-                values += [None if code < 0 else keys[code] for code in np.asarray(codes).tolist()]
-            else:
-                values += [None] * data.n_documents
-        groups[name] = values
-    return groups
+    return {
+        name: [
+            value
+            for data in (before, more)
+            for value in label_values(data.document_labels, name, data.n_documents)
+        ]
+        for name in names
+    }

@@ -10,6 +10,7 @@ import scipy
 from hdpkit.checks import instance, whole_number
 from hdpkit.data.corpus import Corpus
 from hdpkit.data.files.counts import TOKEN_LIMIT
+from hdpkit.data.groups import label_values
 from hdpkit.errors import DataError
 from hdpkit.random import Purpose, RandomStream, Seed, Streams
 
@@ -69,15 +70,9 @@ def downsample(corpus: Corpus, max_per_group: int, rng: Seed = 0) -> Corpus:
         drawn[here] = source.generator.multivariate_hypergeometric(drawn[here], most, method="marginals")
     matrix = scipy.sparse.csr_array((drawn, counts.indices, counts.indptr), shape=counts.shape)
     matrix.eliminate_zeros()
-    return Corpus.from_counts(
-        matrix, vocabulary=corpus.vocabulary, names=corpus.names, groups=_labels(corpus)
-    )
-
-
-def _labels(corpus: Corpus) -> dict[str, list[Any]]:
-    labels = corpus.document_labels.items()
-    return {
-        name: [None if code < 0 else keys[code] for code in np.asarray(codes).tolist()]
-        for name, (codes, keys) in labels
+    groups = {
+        name: label_values(corpus.document_labels, name, corpus.n_documents)
+        for name in corpus.label_names
         if name != "document"
     }
+    return Corpus.from_counts(matrix, vocabulary=corpus.vocabulary, names=corpus.names, groups=groups)

@@ -80,17 +80,17 @@ _NO_MARKER = (
     "a word, not the symbol of a sentence's start or end",
     "Leave these symbols out of the sentences (they are added), or choose others: start=, end=.",
 )
-_NO_WORD = ("a word, not None or NaN", "Drop missing words, or give them a name.")
 
 
 class WordIds(dict[Any, int]):
-    """Word -> id, in order; a new word gets the next one unless fixed; no word is one of the ``markers``."""
+    """Word -> id; a new word gets the next one after ``known`` unless fixed; the ``markers`` are none."""
 
-    def __init__(self, words: Iterable[Any], fixed: bool, markers: tuple[Any, ...]) -> None:
-        self.words = list(words)
+    def __init__(self, known: Mapping[Any, int], fixed: bool, markers: tuple[Any, ...]) -> None:
+        self.words: list[Any] = []  # new ones
+        self._n_known = len(known)
         self._fixed = fixed
         self._markers = markers
-        super().__init__((word, number) for number, word in enumerate(self.words))
+        super().__init__(known)
         for marker in markers:
             self.pop(marker, None)  # so that every lookup of it calls __missing__
 
@@ -104,40 +104,14 @@ class WordIds(dict[Any, int]):
                 "vocabulary out.",
             )
         if is_missing(word):
-            raise _Refused(*_NO_WORD)
+            raise _Refused("a word, not None or NaN", "Drop missing words, or give them a name.")
         number = self[word] = self.append(word)
         return number
 
     def append(self, word: Any) -> int:
         """Give a word an id without adding it to the dict."""
         self.words.append(plain(word))
-        return len(self.words) - 1
-
-
-class OutsideIds(dict[Any, int]):
-    """Word -> id of a fixed vocabulary; words outside it get the following ids in order of appearance."""
-
-    def __init__(self, inside: Mapping[Any, int], markers: tuple[Any, ...]) -> None:
-        self.words: list[Any] = []  # words outside the vocabulary
-        self._inside = inside
-        self._markers = markers
-        super().__init__()
-
-    def __missing__(self, word: Any) -> int:
-        if word in self._markers:
-            raise _Refused(*_NO_MARKER)
-        number = self._inside.get(word)
-        if number is None:
-            if is_missing(word):
-                raise _Refused(*_NO_WORD)
-            number = self.append(word)
-        self[word] = number
-        return number
-
-    def append(self, word: Any) -> int:
-        """Give a word an id without adding it to the dict."""
-        self.words.append(plain(word))
-        return len(self._inside) + len(self.words) - 1
+        return self._n_known + len(self.words) - 1
 
 
 @attrs.frozen(eq=False)
@@ -146,30 +120,15 @@ class EncodedSentences:
 
     ids: Int32s
     offsets: npt.NDArray[np.int64]
-    words: tuple[Any, ...]
+    words: tuple[Any, ...]  # new ones
 
 
 def encode_sentences(
-    sentences: Any, words: Iterable[Any], *, fixed: bool, start: Any, end: Any, n_before: int = 0
+    sentences: Any, words: Mapping[Any, int], *, fixed: bool, start: Any, end: Any, n_before: int = 0
 ) -> EncodedSentences:
     """Encode sentences one by one, without keeping all of them in memory."""
-    known = WordIds(words, fixed, _markers(start, end))
-    end_id = -1 if end is None or end not in known.words else known.words.index(end)
-    return _encode_all(sentences, known, end, end_id, n_before)
-
-
-def outside_sentences(sentences: Any, inside: Mapping[Any, int], *, start: Any, end: Any) -> EncodedSentences:
-    """Encode sentences as `encode_sentences` does, with a fixed vocabulary (see `OutsideIds`)."""
-    return _encode_all(sentences, OutsideIds(inside, _markers(start, end)), end, inside.get(end, -1), 0)
-
-
-def _markers(start: Any, end: Any) -> tuple[Any, ...]:
-    return tuple(marker for marker in (start, end) if marker is not None)
-
-
-def _encode_all(
-    sentences: Any, known: WordIds | OutsideIds, end: Any, end_id: int, n_before: int
-) -> EncodedSentences:
+    known = WordIds(words, fixed, tuple(marker for marker in (start, end) if marker is not None))
+    end_id = -1 if end is None else words.get(end, -1)
     ids, offsets = array("i"), array("q", [0])
     for number, tokens in enumerate(as_sentences(sentences)):
         _encode(tokens, known, ids, partial("sentence {}, position {}".format, number))
@@ -249,12 +208,18 @@ class EncodedPairs:
 
     ids: Int32s
     contexts: Int32s
-    words: tuple[Any, ...]
-    symbols: tuple[Any, ...]
+    words: tuple[Any, ...]  # new ones
+    symbols: tuple[Any, ...]  # that aren't words
 
 
 def encode_pairs(
-    words: Any, contexts: Any, known: Iterable[Any], symbols: Iterable[Any], *, fixed: bool, width: int | None
+    words: Any,
+    contexts: Any,
+    known: Mapping[Any, int],
+    symbols: Iterable[Any],
+    *,
+    fixed: bool,
+    width: int | None,
 ) -> EncodedPairs:
     """Encode one word and one context per observation."""
     listed = list(as_sequence("words", words, "words"))

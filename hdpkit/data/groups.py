@@ -391,7 +391,10 @@ class Groups(GroupedData):
             )
         values = concatenate([self.values, more.values], "part")
         names = dict.fromkeys([*self.label_names, *more.label_names])
-        labels = {name: [*_each(self, name), *_each(more, name)] for name in names}
+        labels = {
+            name: label_values(self._labels, name, len(self)) + label_values(more._labels, name, len(more))
+            for name in names
+        }
         made = Groups.from_labels(values, labels)
         known = {name: self._labels[name][1] for name in self.label_names}
         every = {name: _with_keys(own, known.get(name, [])) for name, own in made._labels.items()}
@@ -406,11 +409,9 @@ class Groups(GroupedData):
         return f"<Groups: {len(self)} customers, values {self.values.dtype} {shape}, labels: {labels}>"
 
 
-def _each(data: Groups, name: str) -> list[Any]:
-    """The value of a label of each customer; None where it is missing."""
-    if name not in data.label_names:
-        return [None] * len(data)
-    codes, keys = data._labels[name]
+def label_values(labels: Mapping[str, Codes], name: str, n: int) -> list[Any]:
+    """The n values of a label, None where they are missing, or all if there is no such label."""
+    codes, keys = labels.get(name, (np.full(n, -1), ()))
     return [None if code < 0 else keys[code] for code in codes.tolist()]
 
 

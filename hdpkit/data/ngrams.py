@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, Self
 
 import attrs
@@ -22,14 +22,11 @@ from hdpkit.data.encode import (
     contexts_of,
     encode_pairs,
     encode_sentences,
-    outside_sentences,
 )
 from hdpkit.data.files.counts import check_total, first_not_whole
 from hdpkit.data.groups import GroupedData
 from hdpkit.data.matrices import as_numbers
 from hdpkit.errors import DataError
-
-__all__ = ["NO_SYMBOL", "ORDER_LIMIT", "UNKNOWN_SYMBOL", "NGrams"]
 
 ORDER_LIMIT = 1000
 """Largest order; contexts are arrays with order - 1 columns."""
@@ -82,9 +79,8 @@ class NGrams(GroupedData):
     _symbol_ids: dict[Any, int] = attrs.field(init=False)
 
     def __attrs_post_init__(self) -> None:
-        words = {word: number for number, word in enumerate(self.vocabulary)}
         symbols = {symbol: -1 - number for number, symbol in enumerate(self.context_symbols)}
-        object.__setattr__(self, "_word_ids", words)
+        object.__setattr__(self, "_word_ids", _numbered(self.vocabulary))
         object.__setattr__(self, "_symbol_ids", symbols)
         for array in (self.values, self.offsets, self._history, self._explicit):
             if array is not None:
@@ -123,14 +119,15 @@ class NGrams(GroupedData):
         order = _check_order(order)
         words = check_markers(start, end, vocabulary)
         fixed = words is not None
-        encoded = encode_sentences(sentences, words or (), fixed=fixed, start=start, end=end)
+        known = _numbered(words or ())
+        encoded = encode_sentences(sentences, known, fixed=fixed, start=start, end=end)
         if len(encoded.ids) == 0:
             raise _empty("sentences", f"{len(encoded.offsets) - 1} sentences without a token")
         return cls(
             values=encoded.ids,
             labels={},
             order=order,
-            vocabulary=encoded.words,
+            vocabulary=(*known, *encoded.words),
             start=start,
             end=end,
             fixed_vocabulary=fixed,
@@ -168,15 +165,15 @@ class NGrams(GroupedData):
         """
         width = None if order is None else _check_order(order) - 1
         given = check_vocabulary(vocabulary)
-        fixed = given is not None
-        encoded = encode_pairs(words, contexts, given or (), (), fixed=fixed, width=width)
+        fixed, known = given is not None, _numbered(given or ())
+        encoded = encode_pairs(words, contexts, known, (), fixed=fixed, width=width)
         if len(encoded.ids) == 0:
             raise _empty("words", "no word")
         return cls(
             values=encoded.ids,
             labels={},
             order=_check_order(encoded.contexts.shape[1] + 1),
-            vocabulary=encoded.words,
+            vocabulary=(*known, *encoded.words),
             fixed_vocabulary=fixed,
             offsets=np.arange(len(encoded.ids) + 1),
             context_symbols=encoded.symbols,
@@ -326,21 +323,13 @@ class NGrams(GroupedData):
     def plus(self, sentences: Any) -> Self:
         """Return these sentences followed by others; new words are added at the end of the vocabulary.
 
-        Parameters
-        ----------
-        sentences : iterable of sequences
-            As in `from_sentences`.
-
-        Raises
-        ------
-        DataError
-            As in `from_sentences` (there may be no sentence here), and if these data are pairs.
+        Sentences and errors are as in `from_sentences`, but there may be none; also a DataError for pairs.
         """
         if not self.is_sentences:
             raise DataError("data", self, "made of sentences", "Use plus_pairs.")
         encoded = encode_sentences(
             sentences,
-            self.vocabulary,
+            self._word_ids,
             fixed=self.fixed_vocabulary,
             start=self.start,
             end=self.end,
@@ -353,7 +342,7 @@ class NGrams(GroupedData):
             self,
             values=values,
             labels={},
-            vocabulary=encoded.words,
+            vocabulary=(*self.vocabulary, *encoded.words),
             offsets=np.concatenate([self.offsets, encoded.offsets[1:] + len(self)]),
             history=history,
         )
@@ -376,7 +365,7 @@ class NGrams(GroupedData):
         encoded = encode_pairs(
             words,
             contexts,
-            self.vocabulary,
+            self._word_ids,
             self.context_symbols,
             fixed=self.fixed_vocabulary,
             width=self.order - 1,
@@ -387,7 +376,7 @@ class NGrams(GroupedData):
             self,
             values=np.concatenate([self.values, encoded.ids]),
             labels={},
-            vocabulary=encoded.words,
+            vocabulary=(*self.vocabulary, *encoded.words),
             offsets=np.arange(n + 1),
             context_symbols=encoded.symbols,
             explicit=np.concatenate([self._explicit, encoded.contexts]),
@@ -436,13 +425,8 @@ class NGrams(GroupedData):
     def with_order(self, order: int) -> Self:
         """Return the same words with longer or shorter contexts.
 
-        Contexts of sentences are extended or cut. Contexts of pairs are only cut, since they can't be
-        longer than they were given.
-
-        Parameters
-        ----------
-        order : int
-            Length of an n-gram, 1 to 1000.
+        Contexts of sentences are extended or cut to the order, 1 to 1000. Contexts of pairs are only cut,
+        since they can't be longer than they were given.
         """
         width = _check_order(order) - 1
         explicit = self._explicit
@@ -479,6 +463,10 @@ class NGrams(GroupedData):
     def __repr__(self) -> str:
         made_of = f", {self.n_sentences} sentences" if self.is_sentences else ""
         return f"<NGrams: order {self.order}, {len(self)} tokens{made_of}, {self.n_terms} words>"
+
+
+def _numbered(words: Iterable[Any]) -> dict[Any, int]:
+    return {word: number for number, word in enumerate(words)}
 
 
 def _empty(parameter: str, what: str) -> DataError:
@@ -528,7 +516,7 @@ def held_out(data: NGrams, text: Any, unknown: int = -1) -> HeldOut:
             return np.where(found == NO_SYMBOL, NO_SYMBOL, table[np.where(found == NO_SYMBOL, 0, found)])
 
         return HeldOut(values, text.offsets, outside, contexts)
-    encoded = outside_sentences(text, words, start=data.start, end=data.end)
+    encoded = encode_sentences(text, words, fixed=False, start=data.start, end=data.end)
     history = _in_contexts(encoded.ids, data, unknown)
     start = NO_SYMBOL if data.start is None else symbols[data.start]
     return HeldOut(

@@ -222,10 +222,6 @@ class ShardedCorpus(Manifest):
     def open(cls, folder: str | os.PathLike[str]) -> ShardedCorpus:
         """Open a corpus in shards. Only its manifest is read.
 
-        Parameters
-        ----------
-        folder : path
-
         Raises
         ------
         DataError
@@ -244,13 +240,7 @@ class ShardedCorpus(Manifest):
         return ("document", *self._labels)
 
     def is_present(self, number: int) -> bool:
-        """Whether the folder of a shard is on this machine.
-
-        Parameters
-        ----------
-        number : int
-            Of the shard, from 0.
-        """
+        """Whether the folder of a shard (its number, from 0) is on this machine."""
         return self._path(self._number(number)).is_dir()
 
     def shard(self, number: int, verify: bool = True) -> Corpus:
@@ -275,17 +265,7 @@ class ShardedCorpus(Manifest):
         return Corpus._of_shard(self, self._number(number), flag("verify", verify))
 
     def verify(self, number: int) -> None:
-        """Check all files of a shard: sizes, ranges of numbers, SHA-256. Parameters and errors as in `shard`.
-
-        Parameters
-        ----------
-        number : int
-            Of the shard, from 0.
-
-        Raises
-        ------
-        ShardError
-        """
+        """Check all files of a shard: sizes, ranges of numbers, SHA-256. Number and errors as in `shard`."""
         open_shard(self, self._number(number))
 
     def corpus(self) -> Corpus:

@@ -243,10 +243,10 @@ class State(Locked):
 
     def _kernel_of(self, step: Step) -> tuple[str, Callable[..., Any]]:
         """Name and function of the kernel that runs a step."""
-        numbers, bank = self.hyperparameters, self.bank
-        now = numbers, numbers.version, bank, self.measure
-        if any(one is not other for one, other in zip(now, self._kernels_for, strict=True)):
-            self._kernels, self._kernels_for = {}, now
+        numbers, bank, measure = self.hyperparameters, self.bank, self.measure
+        of, version, by, under = self._kernels_for
+        if of is not numbers or version != numbers.version or by is not bank or under is not measure:
+            self._kernels, self._kernels_for = {}, (numbers, numbers.version, bank, measure)
         integrated = getattr(self.root._weights, "integrated", None) is not None
         key = step, type(self._seating), type(bank), integrated
         kernel = self._kernels.get(key)

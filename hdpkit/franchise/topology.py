@@ -52,6 +52,8 @@ class Restaurants:
     """Restaurants by number, each with its parent: what trees of all kinds have in common."""
 
     parent: Any
+    declaration: Any
+    nodes: Callable[[int], Any]
     keys_of: Callable[[int], list[Any]]
     start: Any = None  # a concentration of restaurants that belong to no dish
     n_fixed = 0  # number of these
@@ -86,8 +88,7 @@ class Restaurants:
 
     def parents_of(self, number: int) -> Any:
         """Parent of each restaurant of a declaration, shape (n,); several parents: (n, parents)."""
-        tree: Any = self
-        return tree.parent[tree.nodes(number)]
+        return self.parent[self.nodes(number)]
 
     def weights_of(self, number: int) -> Floats | None:
         """Weights of the parents of a declaration's restaurants; None: they have one parent."""
@@ -117,9 +118,8 @@ class Restaurants:
         """The compiled walk, over a store of ``counts`` or another."""
         # `given`: homes, concentration, discount and root. `arms`: weights of parents by node, if not the
         # current ones.
-        tree: Any = self
         own = store, slots, self.parent, *given
-        return CountsWalk(*own, tree.declaration) if counts else Walk(*own)
+        return CountsWalk(*own, self.declaration) if counts else Walk(*own)
 
     def parts(self) -> Mapping[str, Part]:
         """Parts of the state that the tree needs, by name: none."""
@@ -189,6 +189,7 @@ class FixedHomes(Restaurants):
 
     kind = "fixed"
     home: Any
+    n_customers: Any
 
     def home_of(self, customer: int, eaten: Eaten | None = None) -> int:
         """Restaurant of a data customer; here ``eaten``, the dishes of customers, is not used."""
@@ -196,10 +197,9 @@ class FixedHomes(Restaurants):
 
     def restaurants_at(self, declaration: int) -> Int32s:
         """Restaurant of each data customer at a declaration, or the deepest of an outer one on its path."""
-        tree: Any = self
-        nodes: Int32s = tree.home[: tree.n_customers]
-        while np.any(deeper := tree.declaration[nodes] > declaration):
-            nodes = np.where(deeper, tree.parent[nodes], nodes)
+        nodes: Int32s = self.home[: self.n_customers]
+        while np.any(deeper := self.declaration[nodes] > declaration):
+            nodes = np.where(deeper, self.parent[nodes], nodes)
         return nodes.astype(np.int32, copy=False)
 
     def followers(self, customer: int) -> Sequence[int]:

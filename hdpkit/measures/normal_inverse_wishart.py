@@ -139,6 +139,7 @@ class NormalInverseWishart(VectorMeasure):
     scale: Any = attrs.field(converter=_scale)
     multiplier: Any = attrs.field(default=1.0, converter=_multiplier)
 
+    legal_values = f"vectors of finite numbers of size up to {LARGEST_VALUE}"
     _legal = staticmethod(finite)
 
     def __attrs_post_init__(self) -> None:
@@ -240,10 +241,6 @@ class NormalInverseWishart(VectorMeasure):
         """Values of the parameters: mean (D,), strength, dof, and the multiplied scale (D, D)."""
         return self.mean, self.strength, self.dof, self.multiplier * self.scale
 
-    @property
-    def legal_values(self) -> str:
-        return f"vectors of finite numbers of size up to {LARGEST_VALUE}"
-
     def make(self) -> Moments:
         D = len(self.mean)
         return Moments(0, np.zeros(D), np.zeros((D, D)))
@@ -261,10 +258,7 @@ class NormalInverseWishart(VectorMeasure):
         )
 
     def log_predictive(self, value: Any, many: Sequence[Moments]) -> Floats:
-        """log t(x; dof - D + 1, mean, scale (strength + 1) / (strength (dof - D + 1))): shape (n,).
-
-        Murphy 2007, equation 258.
-        """
+        """Student's t with dof - D + 1 degrees of freedom: shape (n,) (Murphy 2007, equation 258)."""
         D, x = len(self.mean), self._row(value)
         out = np.empty(len(many))
         for k, statistics in enumerate(many):

@@ -205,10 +205,7 @@ class SparseDirichletMultinomial(CountsTerms, OwnParameter):
 
     @property
     def smoothing_without_values(self) -> float:
-        """The smoothing of all dishes; the mean of its prior if they have separate ones.
-
-        The predictive of a single value under a dish without values doesn't depend on the smoothing.
-        """
+        """The smoothing of all dishes; the mean of its prior if each has one: a first value doesn't tell."""
         return float(self.smoothing) if self.conjugate else mean_of(self.smoothing.prior)
 
     def _posterior(self, statistics: SelectedCounts, more: int = 0) -> tuple[float, Any]:
@@ -321,11 +318,9 @@ class SparseDirichletMultinomial(CountsTerms, OwnParameter):
     def simulate(self, statistics: SelectedCounts, generator: np.random.Generator) -> int:
         """Draw a term from the predictive distribution of a dish, given that it selects one.
 
-        The distribution is that of drawing complete data sets, including the paper's term V+1, and rejecting
-        those in which this term occurs. Given seating (and proportions) dishes are independent, and either
-        all values of a dish are this term or none is. So only dishes that select no term are rejected, and a
-        value is drawn from the predictive over the V terms, for a new dish divided by its sum. Seating and
-        proportions are drawn by rejection, with this sum for each dish (`log_observable`).
+        As if data sets with the paper's term V+1 were rejected: given seating (and proportions) either all
+        values of a dish are this term or none is. So a value is from the predictive over the V terms, for a
+        new dish divided by its sum, and seating and proportions are drawn by rejection (`log_observable`).
         """
         weights = np.cumsum(self.predictive(statistics))
         return int(np.searchsorted(weights, generator.random() * weights[-1], side="right"))

@@ -6,13 +6,11 @@ from typing import Any
 
 import attrs
 
-from hdpkit.checks import validator, whole_number
 from hdpkit.errors import ScheduleError, StateError
-from hdpkit.franchise.arguments import MOST_THREADS
 from hdpkit.franchise.franchise import Franchise
 from hdpkit.franchise.state_topology import ChainTopology
 from hdpkit.franchise.steps import run_unchecked
-from hdpkit.moves.protocol import NO_ROOT_DISCOUNT, SUPPORTED, Move, MoveInfo, Requirement
+from hdpkit.moves.protocol import NO_ROOT_DISCOUNT, SUPPORTED, MoveInfo, Requirement, Threaded
 from hdpkit.moves.registry import moves
 from hdpkit.random import ChoiceSource
 from hdpkit.steps.state_sequences import SequencePlan, refused, sequence_sweep
@@ -43,7 +41,7 @@ def run_sequences(
 
 
 @attrs.frozen
-class _BySequences(Move):
+class _BySequences(Threaded):
     """A sweep that draws all states of every sequence given drawn parameters and transition probabilities."""
 
     serves = ("weights", "fixed weights", "state homes")
@@ -60,18 +58,10 @@ class _BySequences(Move):
     updates = ("seating", "root weights")
     slices = True
 
-    threads: int = attrs.field(
-        default=1, validator=validator(whole_number, 1, MOST_THREADS, remedy="One per processor is usual.")
-    )
-
     def check(self, state: Franchise) -> None:
         """Raise an error unless dishes draw parameters, or have them."""
         if (trouble := refused(state.measure, state.dish_parts)) is not None:
             raise ScheduleError("moves", self.name, SUPPORTED, trouble)
-
-    def threaded(self, threads: int) -> _BySequences:
-        """Return this move with this number of threads, unless it already has more than one."""
-        return attrs.evolve(self, threads=threads) if self.threads == 1 else self
 
     def apply(self, state: Franchise, rng: ChoiceSource, steps: tuple[int, int] | None = None) -> MoveInfo:
         """Draw the states of all sequences."""
@@ -91,13 +81,11 @@ class BeamSampler(_BySequences):
     drawn at the end. States without observations return to the remainder.
 
     A sequence moves as a whole, so the chain leaves states that single sites leave slowly; a new state must
-    fit a path from its first draw of parameters. Combine it with `TableGibbs`, now and then, where states
-    are added one observation at a time.
+    fit a path from its first draw of parameters. Combine it with `TableGibbs`, now and then.
 
     It needs `hdpkit.PreviousDish`, ``store="counts"``, ``root="weights"`` or fixed weights, and a conjugate
     measure with `draw_parameters` and `log_likelihood` (and `log_likelihoods`, which saves time), or
-    `NonConjugate`: its dishes have parameters, which `DishParameters` updates, and new states draw theirs
-    from the prior.
+    `NonConjugate`, whose parameters `DishParameters` updates, and new states draw from the prior.
 
     Parameters
     ----------

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import abc
-from typing import Any, Self
+from typing import Any
 
 import attrs
 import numpy as np
 import numpy.typing as npt
 
 from hdpkit.arrays import Floats, Int64s
-from hdpkit.checks import refuse, validator, whole_number
-from hdpkit.franchise.arguments import MOST_THREADS
+from hdpkit.checks import refuse
 from hdpkit.franchise.franchise import Franchise
 from hdpkit.franchise.whole_corpus import Changes
 from hdpkit.moves.document_sweeps import DocumentSweeps
@@ -24,6 +23,7 @@ from hdpkit.moves.protocol import (
     Move,
     MoveInfo,
     Requirement,
+    Threaded,
     checked_info,
     kernel_of,
     something_to_do,
@@ -264,7 +264,7 @@ def _differ_by_documents(state: Franchise, move: Move) -> bool:
 
 
 @attrs.frozen
-class _ByDocument(OverDocuments):
+class _ByDocument(Threaded, OverDocuments):
     """A sweep that draws every token given topics and the root's weights."""
 
     proportions = "integrated"
@@ -299,14 +299,6 @@ class _ByDocument(OverDocuments):
             "kernel='auto': use TableGibbs.",
         ),
     )
-
-    threads: int = attrs.field(
-        default=1, validator=validator(whole_number, 1, MOST_THREADS, remedy="One per processor is usual.")
-    )
-
-    def threaded(self, threads: int) -> Self:
-        """Return this move with this number of threads, unless it already has more than one."""
-        return attrs.evolve(self, threads=threads) if self.threads == 1 else self
 
     def begin(self, state: Franchise, rng: ChoiceSource) -> None:
         """Draw topics, and break the remainder into labels."""

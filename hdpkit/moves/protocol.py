@@ -9,7 +9,7 @@ import numbers
 import operator
 from collections.abc import Callable, Sequence
 from contextlib import nullcontext
-from typing import Any
+from typing import Any, Self
 
 import attrs
 
@@ -22,6 +22,7 @@ from hdpkit.checks import (
     whole_number,
 )
 from hdpkit.errors import KernelError, ScheduleError, StateError
+from hdpkit.franchise.arguments import MOST_THREADS
 from hdpkit.franchise.declarations import FixedWeights, Restaurant
 from hdpkit.franchise.franchise import Franchise
 from hdpkit.numerics import exp
@@ -198,34 +199,33 @@ class Move(abc.ABC):
     exact : bool
         False for a move that leaves the posterior only approximately invariant; the trace records this.
     continuous : bool
-        Whether the move draws continuous quantities; then it is tested by Geweke's test, not by enumeration.
+        Whether the move draws continuous quantities: then Geweke's test tests it, not enumeration.
     needs_tables : bool
         Whether the move needs seats; over a store without seats these are drawn while the move runs.
     by_cell : bool
-        Whether the move doesn't distinguish customers with the same document and term (`CountGibbs`). If all
-        moves of a run have this set, no array with an entry per customer is allocated.
+        Whether the move doesn't distinguish customers with the same document and term (`CountGibbs`). If no
+        move of a run does, no array with an entry per customer is allocated.
     ensemble : bool
         Whether the move sees several franchises: see `others`.
     updates : tuple of str
         What the move changes: "seating", "concentration", ...
     serves : tuple of str
         Names of `MODELS`: the roots under which the move is right, and whether it is if homes depend on the
-        state, with known components and with held groups. Over other franchises a schedule with it is
-        refused, and `hdpkit.testing.check_move` proves it over each of these. By default everything except
-        held groups, as for a move that only calls steps which are exact by themselves (`reseat`); if
-        `needs_tables` is set, only a root that is a restaurant, since ratios of priors depend on the model.
+        state, with known components and with held groups. A schedule with it over other franchises is
+        refused, and `hdpkit.testing.check_move` proves it over each of these. By default everything but held
+        groups, as for a move that only calls exact steps (`reseat`); if `needs_tables` is set, only a root
+        that is a restaurant, since ratios of priors depend on the model.
     calls : tuple of Step
-        Steps that the move always calls. A schedule over a franchise for which one of them has no kernel
-        (over its store, measure or tree) is refused.
+        Steps that the move always calls. A schedule over a franchise for which one of them has no kernel is
+        refused.
     requires : tuple of Requirement
         What else must hold. A schedule over another franchise is refused.
     over : "documents", "totals" or None
-        What the move needs to run over a corpus in shards (``hdpkit.shards``), bit for bit as in one
-        process. "documents": each document alone, given topics and root weights; derive from
-        `hdpkit.moves.ByDocument`. "totals": only what is common to all shards: the dishes with their counts
-        and root weights, hyperparameters, `Franchise.log_likelihood`, and how many documents have each number
-        of tokens and of tables (`Franchise.counted_totals_of`); then every worker runs `apply` with the same
-        stream. None: the whole franchise; the move is refused over shards.
+        What the move needs to run over a corpus in shards (``hdpkit.shards``), bit for bit as in one process.
+        "documents": each document alone, given topics and root weights; derive from
+        `hdpkit.moves.ByDocument`. "totals": what is common to all shards: the dishes with their counts and
+        root weights, hyperparameters, `Franchise.log_likelihood`, `Franchise.counted_totals_of`; every worker
+        runs `apply` with the same stream. None: the whole franchise; the move is refused over shards.
     """
 
     over: str | None = None
@@ -327,6 +327,19 @@ class Move(abc.ABC):
     def runs_in(self, sweep: int) -> bool:
         """Whether the move runs in this sweep (counted from 1)."""
         return True
+
+
+@attrs.frozen
+class Threaded(Move):
+    """A move that can use several threads."""
+
+    threads: int = attrs.field(
+        default=1, validator=validator(whole_number, 1, MOST_THREADS, remedy="One per processor is usual.")
+    )
+
+    def threaded(self, threads: int) -> Self:
+        """Return this move with this number of threads, unless it already has more than one."""
+        return attrs.evolve(self, threads=threads) if self.threads == 1 else self
 
 
 _from_one = validator(whole_number, 1, remedy="Sweeps are numbered from 1.")

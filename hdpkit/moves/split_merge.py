@@ -334,28 +334,23 @@ class SplitMergeStates(Move):
     observations of their states are divided by ``scans`` scans and a final one. A scan draws the sides of all
     of them together: it filters forward and samples backward through the sequences, with predictives and
     transition probabilities given the sides of the scan before, at first those of the two observations alone.
-    So states that differ only in the states before and after them are divided, too. For a merge the scans are
-    the same, and the last one is evaluated at the present sides (Jain & Neal 2004; for sequences Hughes, Fox
-    & Sudderth 2012).
+    So states that differ only in the states before and after them are divided, too. For a merge the last scan
+    is evaluated at the present sides (Jain & Neal 2004; for sequences Hughes, Fox & Sudderth 2012).
 
     With ``length`` above 1 the states of two windows of consecutive observations are divided, or merged, pair
-    by pair. Where one state alternates with another, and each should be two, neither can be divided alone
-    without a loss.
+    by pair: where one state alternates with another, neither can be divided alone without a loss.
 
     The ratio has the states' probability given the weights of the root, with tables integrated out, and
     marginals of the observations. The weight of a state is divided by a draw of a beta distribution. After an
-    accepted proposal tables are drawn.
-
-    It needs `hdpkit.PreviousDish`, ``store="counts"``, ``root="weights"`` or fixed weights, and a conjugate
-    measure.
+    accepted proposal tables are drawn. It needs `hdpkit.PreviousDish`, ``store="counts"``, ``root="weights"``
+    or fixed weights, and a conjugate measure.
 
     Parameters
     ----------
     scans : int
         Number of scans before the final one.
     length : int
-        Largest number of consecutive states that are split or merged at once; the number is drawn uniformly
-        from 1 to ``length``.
+        Largest number of consecutive states that are split or merged at once; the number is drawn uniformly.
     """
 
     serves = ("weights", "fixed weights", "state homes")

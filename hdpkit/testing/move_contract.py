@@ -40,7 +40,7 @@ from hdpkit.testing.exact import (
 )
 from hdpkit.testing.exact_models import GivenWeightsModel, HiddenMarkovModel, check_given_weights, exact_model
 from hdpkit.testing.geweke import check_geweke, check_together
-from hdpkit.testing.machines import same
+from hdpkit.testing.states import same
 
 SHAPES = ("flat 4", "2+2", "2+1 with one at the root", "three levels", "three levels, inner customers")
 
@@ -57,12 +57,11 @@ def check_move(
     """Check a move, and raise an error if it is wrong.
 
     A discrete move is enumerated from every state of tiny franchises of every depth (some with customers at
-    inner restaurants), over every registered store and kernel. The exact transition matrix of each step
-    must leave the exact posterior invariant to 1e-12. Together with table Gibbs, every state must be
-    reachable. The compiled and readable kernels must have the same transition probabilities. Over a conjugate
-    measure the same holds for what else the move declares in `Move.serves`: other roots, hidden Markov
-    models, known components and held groups, each with three customers at the depths of the shapes. A move
-    with a continuous part is tested by Geweke's joint-distribution test instead.
+    inner restaurants), over every registered store and kernel. The exact transition matrix of each step must
+    leave the exact posterior invariant to 1e-12. Together with table Gibbs, every state must be reachable.
+    Compiled and readable kernels must have the same transition probabilities. Over a conjugate measure the
+    same holds for what else `Move.serves` declares: other roots, hidden Markov models, known components, held
+    groups. A move with a continuous part is tested by Geweke's joint-distribution test instead.
 
     Parameters
     ----------

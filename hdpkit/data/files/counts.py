@@ -14,8 +14,9 @@ import attrs
 import numpy as np
 import numpy.typing as npt
 import scipy
+from attrs.validators import optional
 
-from hdpkit.checks import flag, whole_number
+from hdpkit.checks import flag, validator, whole_number
 from hdpkit.errors import DataError
 
 CHUNK = 1 << 18
@@ -38,59 +39,24 @@ class Counts:
     n_documents: int
     n_terms: int
 
-    def tokens(self) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.int64]]:
-        """Term of each token (by document, terms ascending) and length of each document."""
-        check_total(self.n_tokens)
-        pieces, lengths = self.pieces(max(self.n_tokens, 1))
-        terms = [terms for terms, _ in pieces]
-        return terms[0] if terms else np.empty(0, np.int32), lengths
-
     def matrix(self, *, in_shards: bool = False) -> scipy.sparse.csr_array:
         """The counts above 0 as an int64 matrix with one entry per cell and ascending terms."""
         if not in_shards:
             check_total(self.n_tokens)
-        matrix = self._matrix()
-        matrix.eliminate_zeros()
-        if in_shards and self.n_tokens >= TOKEN_LIMIT:
-            check_total(int(matrix.sum(axis=1).max()))
-        return matrix
-
-    def _matrix(self) -> scipy.sparse.csr_array:
         shape = (self.n_documents, self.n_terms)
         # SciPy sums duplicates of coordinates, in the data's int64; it guarantees sorted terms only after
         # sum_duplicates(), which costs nothing if they are sorted already.
         matrix = scipy.sparse.csr_array((self.count, (self.document, self.term)), shape=shape)
         matrix.sum_duplicates()
+        matrix.eliminate_zeros()
+        if in_shards and self.n_tokens >= TOKEN_LIMIT:
+            check_total(int(matrix.sum(axis=1).max()))
         return matrix
 
     @property
     def n_tokens(self) -> int:
         """Number of tokens. It fits int64: counts are below 2^31, and there are fewer than 2^32 of them."""
         return int(self.count.sum(dtype=np.int64))
-
-    def pieces(
-        self, size: int
-    ) -> tuple[Iterator[tuple[npt.NDArray[np.int32], npt.NDArray[np.int32]]], npt.NDArray[np.int64]]:
-        """Return the tokens in pieces of limited size, each with terms and documents; and the lengths."""
-        matrix = self._matrix()
-        ends = np.zeros(matrix.nnz + 1, np.int64)
-        np.cumsum(matrix.data, out=ends[1:])
-        lengths = np.diff(ends[matrix.indptr])
-        return _expand(matrix, ends, size), lengths
-
-
-def _expand(
-    matrix: Any, ends: npt.NDArray[np.int64], size: int
-) -> Iterator[tuple[npt.NDArray[np.int32], npt.NDArray[np.int32]]]:
-    entries: Any = np.diff(matrix.indptr)
-    rows = np.repeat(np.arange(len(entries), dtype=np.int32), entries)
-    terms = matrix.indices.astype(np.int32, copy=False)
-    for first in range(0, int(ends[-1]), size):
-        last = min(first + size, int(ends[-1]))
-        begin = int(np.searchsorted(ends, first, side="right")) - 1
-        end = int(np.searchsorted(ends, last, side="left"))
-        repeats: Any = np.diff(np.clip(ends[begin : end + 1], first, last))
-        yield np.repeat(terms[begin:end], repeats), np.repeat(rows[begin:end], repeats)
 
 
 def add_counts(
@@ -130,19 +96,8 @@ _TOKENS = 2**28  # accepted from any file
 _TOKENS_PER_ENTRY = 100  # accepted from files with more entries
 
 
-def _optional(high: int) -> Any:
-    def validate(instance: Any, attribute: Any, value: Any) -> None:
-        if value is not None:
-            whole_number(attribute.name, value, 1, high, remedy="Give the largest number allowed.")
-
-    return validate
-
-
-def _required(high: int) -> Any:
-    def validate(instance: Any, attribute: Any, value: Any) -> None:
-        whole_number(attribute.name, value, 1, high, remedy="Give the largest number allowed.")
-
-    return validate
+def _up_to(high: int) -> Any:
+    return validator(whole_number, 1, high, remedy="Give the largest number allowed.")
 
 
 @attrs.frozen(kw_only=True)
@@ -167,9 +122,9 @@ class Limits:
         If a number isn't a whole number from 1 to 2^31 - 1.
     """
 
-    max_terms: int = attrs.field(default=2**24, validator=_required(ID_LIMIT))
-    max_documents: int = attrs.field(default=2**24, validator=_required(ID_LIMIT))
-    max_tokens: int | None = attrs.field(default=None, validator=_optional(TOKEN_LIMIT - 1))
+    max_terms: int = attrs.field(default=2**24, validator=_up_to(ID_LIMIT))
+    max_documents: int = attrs.field(default=2**24, validator=_up_to(ID_LIMIT))
+    max_tokens: int | None = attrs.field(default=None, validator=optional(_up_to(TOKEN_LIMIT - 1)))
 
     def check(self, place: str, n_terms: int = 0, n_documents: int = 0) -> None:
         """Raise a DataError if there are more terms or documents than the limits allow.

@@ -84,28 +84,17 @@ def read_sentences(
     ParameterError
         Immediately, if an argument isn't valid.
     """
-    if not hasattr(source, "readline"):
-        source = (
-            source
-            if isinstance(source, str) and source == "-"
-            else path("source", source, remedy='Give a path, "-" or an open file.')
-        )
-    reader = _Reader(
-        encoding=_check_encoding(encoding),
-        errors=choice(
-            "errors", errors, ("strict", "replace"), remedy='"replace" replaces invalid bytes by U+FFFD.'
-        ),
-        lowercase=flag("lowercase", lowercase),
-        keep=choice("empty", empty, ("skip", "keep"), remedy='"keep" makes an empty line a sentence.')
-        == "keep",
-        limit=None
-        if max_line_bytes is None
-        else whole_number("max_line_bytes", max_line_bytes, 1, 2**62, remedy="None means no limit."),
-        progress=progress
-        if progress is None
-        else function("progress", progress, remedy="Pass a function of two numbers."),
-    )
-    return reader.sentences(source)
+    if not hasattr(source, "readline") and not (isinstance(source, str) and source == "-"):
+        source = path("source", source, remedy='Give a path, "-" or an open file.')
+    if max_line_bytes is not None:
+        whole_number("max_line_bytes", max_line_bytes, 1, 2**62, remedy="None means no limit.")
+    if progress is not None:
+        function("progress", progress, remedy="Pass a function of two numbers.")
+    choice("errors", errors, ("strict", "replace"), remedy='"replace" replaces invalid bytes by U+FFFD.')
+    choice("empty", empty, ("skip", "keep"), remedy='"keep" makes an empty line a sentence.')
+    words_of = _Words(source, _check_encoding(encoding), errors, flag("lowercase", lowercase))
+    sentences = (words_of(*line) for line in read_lines(source, max_line_bytes, progress))
+    return (words for words in sentences if words or empty == "keep")
 
 
 def _check_encoding(encoding: Any) -> str:
@@ -119,24 +108,17 @@ def _check_encoding(encoding: Any) -> str:
     raise ParameterError("encoding", encoding, "an encoding that is compatible with ASCII", remedy)
 
 
-@attrs.frozen(kw_only=True)
-class _Reader:
-    """A reader of sentences, with checked arguments."""
+@attrs.frozen
+class _Words:
+    """The words of a line."""
 
+    source: Any
     encoding: str
     errors: str
     lowercase: bool
-    keep: bool
-    limit: int | None
-    progress: Progress | None
 
-    def sentences(self, source: Any) -> Iterator[list[str]]:
-        for number, begin, line in read_lines(source, self.limit, self.progress):
-            words = self._words(line, source, number, begin)
-            if words or self.keep:
-                yield words
-
-    def _words(self, line: str | bytes, source: Any, number: int, begin: int) -> list[str]:
+    def __call__(self, number: int, begin: int, line: str | bytes) -> list[str]:
+        source = self.source
         fast = False
         if isinstance(line, str):
             content, nul = line, line.find("\0")

@@ -24,8 +24,9 @@ from pathlib import Path
 from typing import IO, Any, NamedTuple
 
 import attrs
+from attrs.converters import optional
 
-from hdpkit.checks import flag, items, text
+from hdpkit.checks import flag, items, text, validator
 from hdpkit.checks import path as checked_path
 from hdpkit.errors import DataError, ParameterError, importing_extra
 
@@ -381,9 +382,8 @@ def _column(name: str, value: Any) -> str:
     return text(name, value, remedy=remedy)
 
 
-def _optional_column(instance: Any, attribute: Any, value: Any) -> None:
-    if value is not None:
-        _column(attribute.name, value)
+def _one_column(name: str) -> Any:
+    return attrs.field(default=None, converter=optional(partial(_column, name)))
 
 
 def _columns(values: Any) -> tuple[str, ...]:
@@ -394,9 +394,7 @@ def _columns(values: Any) -> tuple[str, ...]:
     return columns
 
 
-def _delimiter(value: Any) -> str | None:
-    if value is None:
-        return None
+def _delimiter(value: Any) -> str:
     named = {"tab": "\t", "\\t": "\t", "comma": ",", "semicolon": ";"}
     letter = named.get(value, value) if isinstance(value, str) else value
     if not isinstance(letter, str) or len(letter) != 1 or letter in '\r\n"\0':
@@ -404,12 +402,8 @@ def _delimiter(value: Any) -> str | None:
     return letter
 
 
-def _encoding(value: Any) -> str | None:
-    return None if value is None else check_encoding(value)
-
-
-def _files(instance: Any, attribute: Any, value: Any) -> None:
-    text("files", value, remedy="For instance *.md.")
+def _flag(default: bool) -> Any:
+    return attrs.field(default=default, validator=validator(flag))
 
 
 @attrs.frozen(kw_only=True)
@@ -451,25 +445,17 @@ class Layout:
     ParameterError
     """
 
-    text_column: str | None = attrs.field(default=None, validator=_optional_column)
-    id_column: str | None = attrs.field(default=None, validator=_optional_column)
+    text_column: str | None = _one_column("text_column")
+    id_column: str | None = _one_column("id_column")
     group_columns: tuple[str, ...] = attrs.field(default=(), converter=_columns)
-    date_column: str | None = attrs.field(default=None, validator=_optional_column)
-    encoding: str | None = attrs.field(default=None, converter=_encoding)
-    delimiter: str | None = attrs.field(default=None, converter=_delimiter)
-    quotes: bool = attrs.field(default=True)
-    header: bool = attrs.field(default=True)
-    files: str = attrs.field(default="*.txt", validator=_files)
-    strict: bool = attrs.field(default=False)
-    optional_groups: bool = attrs.field(default=False)
-
-    def __attrs_post_init__(self) -> None:
-        for name in ("quotes", "header", "strict", "optional_groups"):
-            flag(name, getattr(self, name))
-        for name in ("text_column", "id_column", "date_column"):
-            value = getattr(self, name)
-            if value is not None:
-                object.__setattr__(self, name, _column(name, value))
+    date_column: str | None = _one_column("date_column")
+    encoding: str | None = attrs.field(default=None, converter=optional(check_encoding))
+    delimiter: str | None = attrs.field(default=None, converter=optional(_delimiter))
+    quotes: bool = _flag(True)
+    header: bool = _flag(True)
+    files: str = attrs.field(default="*.txt", validator=validator(text, remedy="For instance *.md."))
+    strict: bool = _flag(False)
+    optional_groups: bool = _flag(False)
 
     def as_data(self) -> dict[str, Any]:
         """Return the fields as JSON-compatible data."""

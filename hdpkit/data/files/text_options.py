@@ -16,6 +16,7 @@ from typing import Any
 import attrs
 import numpy as np
 import numpy.typing as npt
+from attrs.validators import optional
 
 from hdpkit.allowed import Allowed
 from hdpkit.checks import as_float, choice, flag, instance, items, refuse, text, validator, whole_number
@@ -92,24 +93,6 @@ def _ngrams(value: Any) -> tuple[int, int]:
     return first, whole_number("ngrams", pair[1], first, 100)
 
 
-def _accents(instance: Any, attribute: Any, value: Any) -> None:
-    if value is not None:
-        choice("strip_accents", value, ("unicode", "ascii"), remedy="None keeps accents.")
-
-
-def _max_terms(instance: Any, attribute: Any, value: Any) -> None:
-    if value is not None:
-        whole_number("max_terms", value, 1, remedy="None keeps every word.")
-
-
-def _tokenizer(value: Any) -> Any:
-    return _function("tokenizer", value)
-
-
-def _segmenter(value: Any) -> Any:
-    return _function("segmenter", value)
-
-
 def _function(parameter: str, value: Any) -> Any:
     if value is None or callable(value):
         return value
@@ -118,6 +101,14 @@ def _function(parameter: str, value: Any) -> Any:
     if not all(name.partition(":")):
         raise ParameterError(parameter, value, allowed, 'Such as "my_module:split".')
     return value
+
+
+def _tokenizer(value: Any) -> Any:
+    return _function("tokenizer", value)
+
+
+def _segmenter(value: Any) -> Any:
+    return _function("segmenter", value)
 
 
 @attrs.frozen
@@ -197,10 +188,15 @@ class TextOptions:
         default=1, validator=validator(whole_number, 1, remedy="1 keeps every word.")
     )
     max_document_share: float = attrs.field(default=1.0, validator=_share)
-    max_terms: int | None = attrs.field(default=None, validator=_max_terms)
+    max_terms: int | None = attrs.field(
+        default=None, validator=optional(validator(whole_number, 1, remedy="None keeps every word."))
+    )
     stop_words: str | tuple[str, ...] = attrs.field(default="auto", converter=_stop_words)
     lowercase: bool = attrs.field(default=True, validator=validator(flag))
-    strip_accents: str | None = attrs.field(default=None, validator=_accents)
+    strip_accents: str | None = attrs.field(
+        default=None,
+        validator=optional(validator(choice, ("unicode", "ascii"), remedy="None keeps accents.")),
+    )
     token_pattern: str = attrs.field(default=WORD, validator=_pattern)
     ngrams: tuple[int, int] = attrs.field(default=(1, 1), converter=_ngrams)
     tokenizer: Any = attrs.field(default=None, converter=_tokenizer)
@@ -387,18 +383,12 @@ class TextCounter:
         """Return the words and n-grams of one text in order, before any are left out by frequency or by the
         vocabulary.
         """
-        (given,) = _strings([text])
-        return [str(word) for word in self._vectorizer(None).build_analyzer()(given)]
+        return list(map(str, self.analyzer()(text)))
 
     def analyzer(self) -> Callable[[str], list[str]]:
         """Return the function that `words` applies, for many texts."""
         analyze = self._vectorizer(None).build_analyzer()
-
-        def words_of(text: str) -> list[str]:
-            (given,) = _strings([text])
-            return analyze(given)
-
-        return words_of
+        return lambda text: analyze(*_strings([text]))
 
     def _without_function_words(self, texts: Iterable[str]) -> Iterator[str]:
         """Set `stop_words` from the first texts if they are "auto", and return all texts in composed form."""
@@ -512,10 +502,6 @@ class TextCounter:
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write options and vocabulary to a file, as JSON.
-
-        Parameters
-        ----------
-        path : path
 
         Raises
         ------
