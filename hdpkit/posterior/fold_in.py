@@ -370,7 +370,7 @@ def _values(franchise: Any, data: GroupedData) -> npt.NDArray[Any]:
             "data", data, f"numbers, which {type(franchise.measure).__name__} is a measure over, not words",
             "Pass numbers as hk.Groups.",
         )  # fmt: skip
-    return coded_terms(franchise, data, slice(None))
+    return coded_terms(franchise, data, slice(None), "unknown terms")
 
 
 def checked_numbers(franchise: Any, data: GroupedData) -> npt.NDArray[Any]:
@@ -385,29 +385,33 @@ def checked_numbers(franchise: Any, data: GroupedData) -> npt.NDArray[Any]:
     return data.values
 
 
-def coded_terms(franchise: Any, data: Any, there: Any) -> npt.NDArray[Any]:
-    """New terms as numbers of the franchise's; ``there`` says which values aren't missing."""
+def coded_terms(franchise: Any, data: Any, there: Any, name: str) -> npt.NDArray[Any]:
+    """New terms as numbers of the franchise's; ``there``: those that aren't missing; ``name``: in errors."""
     known, terms = getattr(franchise.data, "vocabulary", None), data.values
     if known is not None and data.vocabulary is not None and data.vocabulary != known:
         number = {word: i for i, word in enumerate(known)}
         to = np.array([number.get(word, -1) for word in data.vocabulary], dtype=np.int32)
         unknown = np.unique(terms[there][to[terms[there]] < 0])
-        _check_terms([data.vocabulary[v] for v in unknown.tolist()], "words of the franchise's vocabulary")
+        _check_terms(
+            name, [data.vocabulary[v] for v in unknown.tolist()], "words of the franchise's vocabulary"
+        )
         return to[terms]
     n_terms = getattr(franchise.data, "n_terms", None) or getattr(franchise.measure, "n_terms", None)
     if n_terms is not None:
         beyond = np.unique(terms[(terms < 0) | (terms >= n_terms)]).tolist()
         words = data.vocabulary
-        _check_terms([v if words is None else words[v] for v in beyond], f"terms from 0 to {n_terms - 1}")
+        _check_terms(
+            name, [v if words is None else words[v] for v in beyond], f"terms from 0 to {n_terms - 1}"
+        )
     return terms
 
 
-def _check_terms(unknown: Sequence[Any], allowed: str) -> None:
+def _check_terms(name: str, unknown: Sequence[Any], allowed: str) -> None:
     if unknown:
         named = ", ".join(map(repr, unknown[:_NAMED]))
         more = f" and {len(unknown) - _NAMED} others" if len(unknown) > _NAMED else ""
         raise DataError(
-            "unknown terms", f"{named}{more}", allowed,
+            name, f"{named}{more}", allowed,
             "No dish has a probability for them: leave them out of the new data, and build these with "
             "vocabulary=franchise.data.vocabulary.",
         )  # fmt: skip

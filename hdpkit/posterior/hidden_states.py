@@ -356,7 +356,7 @@ def values_of(franchise: Any, data: Any) -> tuple[npt.NDArray[Any], Sequences]:
         return checked_numbers(franchise, data), data
     if data.values.ndim != 1 or data.values.dtype.kind not in "iu":
         raise DataError("data", data, "sequences of terms, as those of the franchise", "Give n_terms.")
-    return coded_terms(franchise, data, ~data.missing), data
+    return coded_terms(franchise, data, ~data.missing, "data"), data
 
 
 def log_probabilities(franchise: Any, states: HiddenStates, data: Any) -> Floats:
