@@ -1,16 +1,8 @@
 """Kinds of models: restaurants, moves and predictions combined for one purpose. They contain no sampler.
 
-A kind is an object (`hdpkit.kinds.kind.Kind`): settings with their constraints (`hdpkit.kinds.values`),
-how data are read and declared, the default schedule, the nouns of its field.
-Commands, run folders, pages and estimators are written once, over kinds;
-`hdpkit.kinds.catalog` says which kind a run is.
-
-`NGramModel` declares restaurants each="context 1", "context 2", ... over `NGrams`, runs a `Scheduler`, and
-keeps a `Snapshot` for each sample. Predictions are array operations: the deepest restaurant of each context,
-and P of each token there in each sample, by the walk of sampling.
-
-Estimators have the parameters of a kind and of a run (`hdpkit.kinds.estimators`). They are imported on first
-use, because they derive from classes of scikit-learn.
+A kind is an object (`hdpkit.kinds.kind.Kind`); commands, run folders, pages and estimators are written once,
+over kinds. Estimators have the parameters of a kind and of a run. They are imported on first use, because
+they derive from classes of scikit-learn.
 """
 
 from importlib import import_module

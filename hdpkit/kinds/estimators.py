@@ -7,8 +7,8 @@ import inspect
 import os
 import shutil
 import textwrap
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from contextlib import closing
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager
 from functools import cached_property, wraps
 from pathlib import Path
 from typing import Any, ClassVar, Self, TypeVar
@@ -152,9 +152,6 @@ class Estimator(BaseEstimator):
     n_jobs: Any
     progress: Any
     partial_sweeps: Any  # of those that can grow
-
-    def __init__(self, **parameters: Any) -> None:
-        raise NotImplementedError  # made for each subclass
 
     def __init_subclass__(cls) -> None:
         super().__init_subclass__()
@@ -439,20 +436,17 @@ class Estimator(BaseEstimator):
         path = absolute_path("folder", folder, remedy="What was given to save.")
         run = open_run(path, allow)
         allowed = run.allowed
-        if "model" not in run.about:
-            raise RunError(
-                "folder", str(path), f"one of {cls.__name__}.save, or of the command of its kind",
-                "hk.open_run opens any run folder.",
-            )  # fmt: skip
         with reading(path / RUN):
             kind = kind_of(run.data, run.about, allowed)
-            if type(kind) is not cls.kind:
+            held = f"It holds a model of the kind {kind.name!r}." if "model" in run.about else None
+            if held is None or type(kind) is not cls.kind:
                 raise RunError(
                     "folder", str(path), f"one of {cls.__name__}.save, or of the command of its kind",
-                    f"It holds a model of the kind {kind.name!r}.",
+                    held or "hk.open_run opens any run folder.",
                 )  # fmt: skip
             tree = run.about.get("estimator")
-            model = _of_a_command(cls, kind, run) if tree is None else _saved(cls, kind, tree, allowed)
+            model = _of_a_command(cls, kind, run) if tree is None else _saved(cls, tree, allowed)
+            model.kind_ = kind
             if kind.width(run.data) != model.n_features_in_:
                 raise CorruptRunError(
                     str(path / RUN), model.n_features_in_, f"a model over {kind.width(run.data)} columns",
@@ -518,14 +512,21 @@ def seed_of(random_state: Any) -> Any:
     return whole_number("random_state", random_state, remedy="A number, RandomState, Generator or None.")
 
 
-def of_rows(model: Any, X: Any, reset: bool, what: str) -> Any:
-    """Numbers in rows, by scikit-learn's checks; NaN is let through."""
+@contextmanager
+def checked_by_sklearn(X: Any, what: str) -> Iterator[None]:
+    """Errors of scikit-learn's checks of X as those of this package."""
     check_unmasked("X", X)
     try:
-        return validate_data(model, X, reset=reset, dtype=np.float64, ensure_all_finite="allow-nan")
+        yield
     except (TypeError, ValueError, OverflowError, RecursionError) as error:
         kind = NotNumbersError if isinstance(error, TypeError) else DataError
-        raise kind("X", X, f"{what}, one in each row", str(error)) from error
+        raise kind("X", X, what, str(error)) from error
+
+
+def of_rows(model: Any, X: Any, reset: bool, what: str) -> Any:
+    """Numbers in rows, by scikit-learn's checks; NaN is let through."""
+    with checked_by_sklearn(X, f"{what}, one in each row"):
+        return validate_data(model, X, reset=reset, dtype=np.float64, ensure_all_finite="allow-nan")
 
 
 _PLACES = {"init": "start", "schedule": "move"}
@@ -559,7 +560,7 @@ def _write_run(path: Path, model: Any, moves: Sequence[Move]) -> None:
         raise
 
 
-def _saved(cls: Any, kind: Any, tree: Any, allowed: Allowed) -> Any:
+def _saved(cls: Any, tree: Any, allowed: Allowed) -> Any:
     """A model that was saved, before its fitted attributes."""
     settings = {one.name: one for one in cls.kind.settings()}
     parameters = {
@@ -571,7 +572,7 @@ def _saved(cls: Any, kind: Any, tree: Any, allowed: Allowed) -> Any:
     samples = tree["samples"]
     parameters["samples"] = Samples(**samples) if isinstance(samples, dict) else samples
     model = cls(**parameters, random_state=tree["random_state"])
-    model.kind_, model.n_features_in_ = kind, int(tree["n_features"])
+    model.n_features_in_ = int(tree["n_features"])
     columns = [str(name) for name in tree["feature_names"]]
     if columns:
         model.feature_names_in_ = np.array(columns, dtype=object)
@@ -582,7 +583,7 @@ def _of_a_command(cls: Any, kind: Any, run: Run) -> Any:
     """A model with the settings of a run that a command began."""
     settings = {one.name: getattr(kind, one.name) for one in cls.kind.settings() if one.of != "commands"}
     model = cls(**settings, chains=len(run.sweeps), random_state=run.trace.seed)
-    model.kind_, model.n_features_in_ = kind, kind.width(run.data)
+    model.n_features_in_ = kind.width(run.data)
     return model
 
 

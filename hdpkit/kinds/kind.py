@@ -160,7 +160,6 @@ class Kind:
 
     def check(self) -> None:
         """Raise a ParameterError for settings that contradict each other, before a table is read."""
-        return
 
     def read(self, table: Any) -> Any:
         """The data of a table."""
@@ -282,7 +281,6 @@ class Kind:
 
     def warn(self, restaurant: Restaurant, data: Any, sweeps: int) -> None:
         """Warn of what a run over data may be, before it begins."""
-        return
 
     def franchise(self, data: Any) -> Franchise:
         """The franchise over data."""

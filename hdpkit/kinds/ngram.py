@@ -129,29 +129,26 @@ class NGramModel:
         Parameters
         ----------
         text : iterable of sequences, path, open file, or NGrams
-            Sentences as lists of tokens; a file with a sentence per line (its path, "-" for standard input,
-            or the open file; see `hdpkit.io.read_sentences`); or n-grams, which have their own
-            vocabulary and symbols of start and end.
-        sweeps : int
-            Sweeps of the sampler, including burn-in.
-        burn_in : int
-            Sweeps before the first sample.
+            Sentences as lists of tokens; a file with a sentence per line (a path, "-" for standard input, or
+            the open file; see `hdpkit.io.read_sentences`); or n-grams, which have their own vocabulary.
+        sweeps, burn_in : int
+            Sweeps of the sampler, and those of them before the first sample.
         samples : int
             Number of states to keep for predictions, spread evenly over the sweeps after the burn-in.
         rng : seed, SeedSequence, Generator or None
             The same seed gives the same model.
         moves : sequence of Move, optional
-            The schedule. None: `TableGibbs`, and the updates of the hyperparameters that have priors.
+            None: `TableGibbs`, and the updates of the hyperparameters that have priors.
         folder : path, optional
-            Save the run with its samples in this folder. `NGramModel.open` opens the model, also after an
-            interrupted fit, and `resume` continues bit for bit. The folder must not contain a run.
+            A new folder for the run with its samples: `NGramModel.open` opens the model, also after an
+            interrupted fit, and `resume` continues bit for bit.
         checkpoint : Checkpoint, optional
             How often the state is saved in the folder; by default every 60 seconds.
         progress : function, optional
             Called with a `Tick` several times a second (for instance ``hk.ProgressBar()``).
         on_interrupt : "return" or "raise"
-            What Ctrl-C does: "return" ends the run early and warns (`hk.errors.InterruptedRunWarning`);
-            "raise" raises KeyboardInterrupt, and the model keeps the completed sweeps.
+            What Ctrl-C does: end the run early and warn (`hk.errors.InterruptedRunWarning`), or raise
+            KeyboardInterrupt; the model keeps the completed sweeps.
         """
         rule = spread(0, sweeps, burn_in, samples)
         seed = Streams(rng).seed
@@ -175,8 +172,8 @@ class NGramModel:
     def open(cls, folder: str | os.PathLike[str], allow: Iterable[Any] = ()) -> Self:
         """Open the folder of a model in the state of its newest checkpoint, including samples.
 
-        Raises a RunError if there is no language model in the folder; a CorruptRunError or RunVersionError if
-        a file fails its checks.
+        Warns if samples are missing because their files were removed. Raises a RunError if there is no
+        language model in the folder; a CorruptRunError or RunVersionError if a file fails its checks.
 
         Parameters
         ----------
@@ -184,11 +181,6 @@ class NGramModel:
             The folder that was given to `fit` or `add`.
         allow : iterable of str, class or function
             Code of your own that may be imported: see `open_run`.
-
-        Warns
-        -----
-        UserWarning
-            If samples are missing because their files were removed.
         """
         where = absolute_path("folder", folder, remedy="What was given to fit as folder.")
         run = open_run(where, allow)
@@ -222,13 +214,10 @@ class NGramModel:
         sweeps : int
             Number of additional sweeps.
         samples : int, optional
-            Number of samples, spread evenly over these sweeps. By default the same as the last time, but at
-            most one per sweep.
+            Spread evenly over these sweeps. By default as many as the last time, but at most one per sweep.
         keep : bool
             Whether to keep the existing samples. Otherwise they are removed as soon as there is a new one.
-        progress : function, optional
-            As in `fit`.
-        on_interrupt : "return" or "raise"
+        progress, on_interrupt
             As in `fit`.
         """
         chain = self._fitted
@@ -242,16 +231,12 @@ class NGramModel:
         return self
 
     def resume(self, *, progress: Progress | None = None, on_interrupt: str = "return") -> Self:
-        """Run the remaining sweeps of an interrupted `fit`, `sweep` or `add`.
-
-        Raises a StateError if no sweeps remain.
+        """Run the remaining sweeps of an interrupted `fit`, `sweep` or `add`; a StateError if there are none.
 
         Parameters
         ----------
-        progress : Progress, optional
-            Called with the progress.
-        on_interrupt : str
-            "return" keeps the completed sweeps after Ctrl-C; "raise" raises KeyboardInterrupt.
+        progress, on_interrupt
+            As in `fit`.
         """
         self._fitted.resume(**_how(progress, on_interrupt))
         return self
@@ -275,9 +260,7 @@ class NGramModel:
 
         Parameters
         ----------
-        text : iterable of sequences, path, open file, or NGrams
-            As in `fit`.
-        sweeps, burn_in, samples, checkpoint, progress, on_interrupt
+        text, sweeps, burn_in, samples, checkpoint, progress, on_interrupt
             As in `fit`, for the additional sweeps.
         folder : path, optional
             A new folder for the continued run; None: in memory.
@@ -491,8 +474,8 @@ class NGramModel:
     def perplexity(self, text: Any) -> float:
         """exp(- mean log P(token | context)) of a text, including the ends of its sentences.
 
-        Raises a DataError if a word can't be predicted, since leaving it out would make the perplexity too
-        low (``score(text).perplexity`` leaves such words out), or the text is empty.
+        Raises a DataError if the text is empty, or a word can't be predicted: to leave it out, as
+        ``score(text).perplexity`` does, would make the perplexity too low.
 
         Parameters
         ----------
@@ -520,9 +503,7 @@ class NGramModel:
     def sample(
         self, n: int = 1, *, rng: Seed = None, context: Any = None, max_length: int = 1000
     ) -> list[list[Any]]:
-        """Draw sentences from the model.
-
-        Each word is drawn from the distribution that `distribution` averages.
+        """Draw sentences from the model, each word from the distribution that `distribution` averages.
 
         Parameters
         ----------
@@ -537,9 +518,8 @@ class NGramModel:
         Returns
         -------
         list of lists
-            Words without the symbols of start and end. With an open base, words outside the vocabulary are
-            drawn as strings. With another base they appear as ``unknown``; if that is None, they don't
-            occur.
+            Words without the symbols of start and end. Words outside the vocabulary are drawn as strings with
+            an open base; with another base they appear as ``unknown``, or don't occur if that is None.
         """
         n = whole_number("n", n, 0, remedy="Number of sentences.")
         max_length = whole_number("max_length", max_length, 1, remedy="Number of words.")
@@ -548,13 +528,13 @@ class NGramModel:
     def export_arpa(self, path: str | os.PathLike[str]) -> None:
         r"""Write the model as a back-off model in ARPA format, for other tools.
 
-        Every n-gram that occurs has its probability, averaged over the samples, and back-off weights are such
+        Every n-gram that occurs has its probability, averaged over the samples; back-off weights are such
         that probabilities given a context sum to one. For a single sample this equals the model. An average
         of several samples is not a back-off model: then only the total probability of the words unseen in a
-        context is right, not that of each word. Start, end and unknown word are written as ``<s>``, ``</s>``
-        and ``<unk>``. If the base measure has words outside the vocabulary and there is no unknown word,
-        ``<unk>`` means all of them. Raises a DataError if the training data are pairs, or a word isn't a
-        string, contains blanks, or is one of the symbols; a StorageError if the file can't be written.
+        context is right. Start, end and unknown word are written as ``<s>``, ``</s>`` and ``<unk>``, which
+        means all words outside the vocabulary if there is no unknown word. Raises a DataError if the data are
+        pairs, or a word isn't a string, contains blanks, or is one of the symbols; a StorageError if the file
+        can't be written.
 
         Parameters
         ----------

@@ -198,15 +198,10 @@ _SAME = 1e-9  # difference of values that are the same but for floating-point er
 
 @attrs.frozen(eq=False)
 class Rounding:
-    """To what the columns of points are rounded.
+    """To what the columns of points are rounded."""
 
-    Attributes
-    ----------
-    widths : float64 array, shape (D,)
-        Smallest difference of two values of each column with at most half as many values as points; 0 for
-        others, and where all values are equal.
-    """
-
+    # (D,): the smallest difference of two values of each column with at most half as many values as points; 0
+    # for others, and where all values are equal.
     widths: Floats
 
     @classmethod

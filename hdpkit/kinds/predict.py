@@ -165,13 +165,8 @@ class Posterior:
         measure: Any = self.measure
         if measure.supports("log_probability_of"):
             return float(measure.log_probability_of(word))
-        if (
-            isinstance(measure, Uniform)
-            and measure.n_terms is not None
-            and measure.n_terms > self.data.n_terms
-        ):
-            return -float(np.log(measure.n_terms))  # an atom without a word in the text
-        return float("nan")
+        n = measure.n_terms or 0 if isinstance(measure, Uniform) else 0
+        return -float(np.log(n)) if n > self.data.n_terms else math.nan  # an atom without a word in the text
 
     def unpredicted(self, parameter: str, word: Any) -> DataError:
         """The error for a word that can't be predicted."""

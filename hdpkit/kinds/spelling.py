@@ -210,19 +210,16 @@ class Spelling(AtomicMeasure):
     once. Its base measure is uniform over all code points of Unicode and the end, so every string has a
     positive probability, and the probabilities of all strings sum to one.
 
-    H is fitted before the franchise over words runs and is then fixed, as in empirical Bayes. Given this H
-    the chain over words is exact. (If the franchise of characters were part of the state, each table in the
-    root of the words would be a customer in it, and H would change whenever such a table is opened or
-    removed.) When the vocabulary grows, as by `Franchise.extend`, H is fitted again, unless ``words`` are
-    given.
+    H is fitted before the franchise over words runs and is then fixed, as in empirical Bayes: given H the
+    chain over words is exact. (Otherwise H would change with each table in the root of the words.) When the
+    vocabulary grows, as by `Franchise.extend`, H is fitted again, unless ``words`` are given.
 
     Parameters
     ----------
     order : int
         Length n of a character n-gram.
     concentrations, discounts : number, prior, or sequence of these
-        Of the restaurants of characters: one for all levels, or one per level, starting with the root; a
-        prior is resampled. By default Gamma(1, 1) and Beta(1, 1).
+        Of the restaurants of characters, as in `NGramModel`. By default Gamma(1, 1) and Beta(1, 1).
     alphabet : str, optional
         The possible characters; by default all of Unicode. Words with other characters raise an error.
     words : sequence of str, optional

@@ -18,7 +18,7 @@ from sklearn.exceptions import DataConversionWarning
 from sklearn.utils.validation import check_is_fitted, check_non_negative, validate_data
 
 from hdpkit.arrays import Floats
-from hdpkit.checks import check_unmasked, flag
+from hdpkit.checks import flag
 from hdpkit.data import Corpus
 from hdpkit.data.files.corpora import ReadingSettings
 from hdpkit.data.files.text_files import Layout
@@ -27,7 +27,7 @@ from hdpkit.data.matrices import check_whole, sparse_entries
 from hdpkit.errors import DataError, ParameterError
 from hdpkit.franchise.franchise import Franchise
 from hdpkit.franchise.sample import Sample
-from hdpkit.kinds.estimators import Estimator, NotNumbersError, at_once, chains_of, seed_of
+from hdpkit.kinds.estimators import Estimator, at_once, chains_of, checked_by_sklearn, seed_of
 from hdpkit.kinds.topics import SparseTopics, Topics
 from hdpkit.posterior.evaluation.completion import (
     FixedTopics,
@@ -72,8 +72,7 @@ def checked_counts(model: Any, X: Any, *, reset: bool) -> Any:
     """Counts of documents by term as a CSR matrix of floats, by scikit-learn's rules."""
     if scipy.sparse.issparse(X):
         X = sparse_entries("X", X).matrix()
-    check_unmasked("X", X)
-    try:
+    with checked_by_sklearn(X, "counts of documents by term, or a list of texts"):
         if scipy.sparse.issparse(X) and X.nnz:  # before entries of one cell are added up
             check_non_negative(X, type(model).__name__)
         checked = validate_data(
@@ -81,9 +80,6 @@ def checked_counts(model: Any, X: Any, *, reset: bool) -> Any:
             accept_large_sparse=True,
         )  # fmt: skip
         check_non_negative(checked, type(model).__name__)
-    except (TypeError, ValueError, OverflowError, RecursionError) as error:
-        kind = NotNumbersError if isinstance(error, TypeError) else DataError
-        raise kind("X", X, "counts of documents by term, or a list of texts", str(error)) from error
     counts = scipy.sparse.csr_array(checked)
     if not counts.has_canonical_format:
         counts = counts.copy()

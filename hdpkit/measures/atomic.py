@@ -196,13 +196,7 @@ class Uniform(AtomicMeasure):
 
 def _probabilities(value: Any) -> Floats:
     p = number_array(value)
-    if (
-        p is None
-        or p.ndim != 1
-        or not len(p)
-        or not np.all(p >= 0.0)
-        or not abs(float(p.sum()) - 1.0) <= SLACK
-    ):
+    if p is None or p.ndim != 1 or not np.all(p >= 0.0) or not abs(float(p.sum()) - 1.0) <= SLACK:
         raise ParameterError(
             "probabilities", value, "a vector of numbers >= 0 that sum to 1", "Divide it by its sum."
         )

@@ -35,6 +35,7 @@ class BetaBernoulli(VectorMeasure):
     a: Any = positive("a", default=1.0)
     b: Any = positive("b", default=1.0)
 
+    legal_values = "0 or 1 (or False, True)"
     support = "bits"
     examples = ((0, 1, 1), (1, 0, 1), (1, 1, 1), (0, 0, 1), (1, 1, 0))
     exact_statistics = True  # integers: independent of the order of additions and removals
@@ -47,10 +48,6 @@ class BetaBernoulli(VectorMeasure):
     def _legal(values: npt.NDArray[Any]) -> Bools:
         """Which numbers are bits."""
         return (values == 0) | (values == 1)
-
-    @property
-    def legal_values(self) -> str:
-        return "0 or 1 (or False, True)"
 
     def make(self) -> Sums:
         return Sums(0, np.zeros(self.n_dims or 1, dtype=np.int64))

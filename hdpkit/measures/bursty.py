@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import wraps
 from typing import Any, ClassVar, Self
 
 import attrs
@@ -102,6 +103,26 @@ def _count(counts: dict[Any, list[int]], key: Any, customers: int, tables: int) 
     numbers[1] += tables
     if numbers[0] == 0:
         del counts[key]
+
+
+def _of_tables(name: str) -> Any:
+    """A method that is that of the inner measure, given the statistics of the tables."""
+
+    @wraps(getattr(BaseMeasure, name))
+    def method(self: Any, statistics: Bursts, *more: Any) -> Any:
+        return getattr(self.measure, name)(statistics.tables, *more)
+
+    return method
+
+
+def _of_inner(name: str) -> Any:
+    """A method that is that of the inner measure, given the inner bank."""
+
+    @wraps(getattr(BaseMeasure, name))
+    def method(self: Any, bank: Any, *more: Any) -> Any:
+        return getattr(self.measure, name)(bank.inner, *more)
+
+    return method
 
 
 @attrs.frozen(eq=False)
@@ -301,31 +322,13 @@ class Bursty(ByRestaurant, OwnParameter):
             return self.conjugate
         return super().supports(method)
 
-    def draw_parameters(self, statistics: Bursts, source: ChoiceSource) -> Any:
-        """Draw phi_k given the tables, as the inner measure does."""
-        return self.measure.draw_parameters(statistics.tables, source)
-
-    def log_observable(self, statistics: Bursts) -> float:
-        """Log probability that the next term is one that data can have, as under the inner measure."""
-        return float(self.measure.log_observable(statistics.tables))
-
-    def selected_terms(self, statistics: Bursts) -> float:
-        """Expected number of terms that a dish selects, given its tables."""
-        return float(self.measure.selected_terms(statistics.tables))
+    # Of phi_k, which the dish has before it differs by restaurant, given the tables.
+    draw_parameters, posterior_mean = map(_of_tables, ("draw_parameters", "posterior_mean"))
+    log_observable, selected_terms = map(_of_tables, ("log_observable", "selected_terms"))
 
     # ------------------------------------------------------------------ all dishes
 
-    def draw_many(self, bank: Any, slots: Int32s, dishes: Int32s, source: ChoiceSource) -> list[Any]:
-        drawn: list[Any] = self.measure.draw_many(bank.inner, slots, dishes, source)
-        return drawn
-
-    def posterior_mean(self, statistics: Bursts) -> Any:
-        """Mean of phi_k, which the dish has before it differs by restaurant, from the tables: shape (V,)."""
-        return self.measure.posterior_mean(statistics.tables)
-
-    def posterior_means(self, bank: Any, slots: Int32s, dishes: Int32s) -> Any:
-        """Means of phi_k of the dishes in these slots, shape (n, V)."""
-        return self.measure.posterior_means(bank.inner, slots, dishes)
+    draw_many, posterior_means, term_means = map(_of_inner, ("draw_many", "posterior_means", "term_means"))
 
     def in_new_restaurants(self, bank: Any, dishes: Int32s) -> NewRestaurants:
         """Dishes phi_k given the tables; those of a restaurant without terms are drawn around them."""
@@ -335,10 +338,6 @@ class Bursty(ByRestaurant, OwnParameter):
             at_tables[: len(opens)][opens[: len(dishes)] == 0] = -1
         repeats = Repeats(float(self.concentration), float(self.discount))
         return NewRestaurants(self.measure, bank.inner, at_tables, repeats)
-
-    def term_means(self, bank: Any, slots: Int32s, dishes: Int32s, totals: Int64s) -> Any:
-        """Means of phi_k as functions of the tables of each term; ``totals`` are the tables of each dish."""
-        return self.measure.term_means(bank.inner, slots, dishes, totals)
 
     def bank(self, data: GroupedData) -> StatisticsBank:
         """Return a bank over the bank of the inner measure, which has the tables; compiled if that one is."""
@@ -356,17 +355,10 @@ class Bursty(ByRestaurant, OwnParameter):
         return DishBurstsReferenceBank(self, data)
 
     def counts_by_cell(self, documents: str) -> bool:
-        """Whether customers may be counted by cell, where ``documents`` is the name of the declaration.
-
-        Tables of different terms must be independent given the topics, and topics must differ by document.
-        """
-        fixed = not isinstance(self.discount, Resampled) and self.discount == 0.0
-        return (
-            fixed
-            and self.conjugate
-            and self.each == documents
-            and "bank_of_cells" in vars(type(self.measure))
-        )
+        """Whether customers may be counted by cell, where ``documents`` is the name of the declaration."""
+        # Tables of different terms must be independent given the topics, and topics must differ by document.
+        independent = self.conjugate and not isinstance(self.discount, Resampled) and self.discount == 0.0
+        return independent and self.each == documents and "bank_of_cells" in vars(type(self.measure))
 
     def bank_of_cells(self) -> Any:
         """Return numbers of tables for a store by cell, without updates for single customers."""
@@ -396,9 +388,7 @@ class _Exchange:
 
     order: tuple[int, ...]
     slots: set[int]
-    recalled: dict[
-        int, tuple[int, bool]
-    ]  # by customer: the slot of the reverse proposal, and whether it opens
+    recalled: dict[int, tuple[int, bool]]  # by customer: the slot of the reverse proposal, whether it opens
     log_current: float
     opens: dict[int, bool] = attrs.field(factory=dict)  # of the proposal
     log_added: float = 0.0

@@ -64,10 +64,9 @@ class ByRestaurant(BaseMeasure):
     statistics of a dish include what is needed of all restaurants that have customers with this dish.
 
     A subclass defines the methods of `BaseMeasure`. Each ``value`` that they are given is a `Placed`: an
-    observation with its restaurant, which is the restaurant of the declaration named `differ_by` at or above
-    which the customer sits. If a customer sits above that declaration, or if no restaurant of that
-    declaration is on its path to the root because its label is missing, it is the deepest restaurant of an
-    outer declaration on the path. Observations of one dish must be exchangeable, also between restaurants.
+    observation with its restaurant, that of the declaration named `differ_by` at or above which the customer
+    sits; if there is none on its path to the root, the deepest one of an outer declaration. Observations of
+    one dish must be exchangeable, also between restaurants.
 
     Every move that uses statistics of dishes only runs over such a measure, by the readable code. What needs
     observations that are independent given the parameters of their dish is refused, unless a class supports

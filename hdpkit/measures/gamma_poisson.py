@@ -53,6 +53,7 @@ class GammaPoisson(VectorMeasure):
     shape: Any = positive("shape", default=1.0)
     rate: Any = positive("rate", default=1.0)
 
+    legal_values = "whole numbers >= 0"
     support = "whole numbers"
     examples = ((0, 2), (3, 0), (1, 1), (7, 0), (1, 4))
 
@@ -64,10 +65,6 @@ class GammaPoisson(VectorMeasure):
     def _legal(values: npt.NDArray[Any]) -> Bools:
         """Which numbers are counts."""
         return (values >= 0) & (values < 2**53) & (values == np.floor(values))
-
-    @property
-    def legal_values(self) -> str:
-        return "whole numbers >= 0"
 
     def for_data(self, data: GroupedData) -> Self:
         ready = super().for_data(data)

@@ -101,16 +101,13 @@ class _Power:
 class NonConjugate(BaseMeasure):
     """A base measure given by a likelihood and a prior sampler; parameters of dishes are part of the state.
 
-    The weight of a dish for a customer is proportional to the likelihood under the dish's parameter. The
-    weight of a new dish is divided among auxiliary dishes whose parameters are drawn from the prior, except
-    that one auxiliary dish has the parameter of a dish that just lost its last customer (Neal 2000, algorithm
-    8). `hdpkit.moves.DishParameters` updates the parameters.
-
-    The last customer who leaves a dish keeps its parameter until this customer is seated again. The
-    parameter is an auxiliary dish for this customer only, so `leave` and `enter` of one customer are a step
-    of that algorithm, whatever happens between them. If several customers are unseated, each is seated
-    given those who are seated at that time. This is a proposal or a start and not a Gibbs step, as with any
-    other measure.
+    The weight of a dish for a customer is proportional to the likelihood under the dish's parameter; that of
+    a new dish is divided among auxiliary dishes with parameters drawn from the prior (Neal 2000, algorithm
+    8). `hdpkit.moves.DishParameters` updates the parameters. The last customer who leaves a dish keeps its
+    parameter, that of an auxiliary dish for this customer only, until it is seated again. So `leave` and
+    `enter` of one customer are a step of that algorithm, whatever happens between them. Several customers who
+    are unseated are seated each given those who are seated then: a proposal or a start, and not a Gibbs step,
+    as with any other measure.
 
     Parameters
     ----------

@@ -65,6 +65,7 @@ class NormalGamma(VectorMeasure):
     rate: Any = positive("rate", default=1.0)
     multiplier: Any = positive("multiplier", default=1.0)
 
+    legal_values = f"finite, of size up to {LARGEST_VALUE}"
     _legal = staticmethod(finite)
 
     @classmethod
@@ -148,10 +149,6 @@ class NormalGamma(VectorMeasure):
         mean, strength, shape, rate, *multiplier = super().vectors
         return mean, strength, shape, multiplier[0] * rate if multiplier else rate
 
-    @property
-    def legal_values(self) -> str:
-        return f"finite, of size up to {LARGEST_VALUE}"
-
     def make(self) -> Moments:
         D = self.n_dims or 1
         return Moments(0, np.zeros(D), np.zeros(D))
@@ -171,10 +168,7 @@ class NormalGamma(VectorMeasure):
         )
 
     def log_predictive(self, value: Any, many: Sequence[Moments]) -> Floats:
-        """log t(x; 2 shape, mean, rate (strength + 1) / (shape strength)) under each dish: shape (n,).
-
-        Murphy 2007, equation 100.
-        """
+        """Student's t, with 2 shape degrees of freedom, of the mean: (n,) (Murphy 2007, equation 100)."""
         mean, strength, shape, rate = self._posterior(many)
         spread = 2.0 * rate * (strength + 1.0) / strength  # degrees of freedom times scale**2
         logs = (

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from typing import Any, Self
 
 import attrs
@@ -62,9 +63,7 @@ def _scale(value: Any) -> Floats:
     matrix = number_array(value)
     if matrix is None or matrix.ndim != 2 or matrix.shape[0] != matrix.shape[1]:
         raise error
-    if not np.all(np.isfinite(matrix)):
-        raise error
-    if not np.allclose(matrix, matrix.T, rtol=1e-10, atol=0.0):
+    if not (np.isfinite(matrix).all() and np.allclose(matrix, matrix.T, rtol=1e-10, atol=0.0)):
         raise error
     matrix = (matrix + matrix.T) / 2.0
     try:
@@ -97,18 +96,6 @@ def _number(name: str, value: Any) -> float:
     return number
 
 
-def _strength(value: Any) -> float:
-    return _number("strength", value)
-
-
-def _dof(value: Any) -> float:
-    return _number("dof", value)
-
-
-def _multiplier(value: Any) -> float:
-    return _number("multiplier", value)
-
-
 @attrs.frozen(eq=False)
 class NormalInverseWishart(VectorMeasure):
     """Normal vectors with unknown mean and covariance; compiled.
@@ -134,11 +121,12 @@ class NormalInverseWishart(VectorMeasure):
     """
 
     mean: Any = attrs.field(converter=_mean)
-    strength: Any = attrs.field(converter=_strength)
-    dof: Any = attrs.field(converter=_dof)
+    strength: Any = attrs.field(converter=partial(_number, "strength"))
+    dof: Any = attrs.field(converter=partial(_number, "dof"))
     scale: Any = attrs.field(converter=_scale)
-    multiplier: Any = attrs.field(default=1.0, converter=_multiplier)
+    multiplier: Any = attrs.field(default=1.0, converter=partial(_number, "multiplier"))
 
+    legal_values = f"vectors of finite numbers of size up to {LARGEST_VALUE}"
     _legal = staticmethod(finite)
 
     def __attrs_post_init__(self) -> None:
@@ -240,10 +228,6 @@ class NormalInverseWishart(VectorMeasure):
         """Values of the parameters: mean (D,), strength, dof, and the multiplied scale (D, D)."""
         return self.mean, self.strength, self.dof, self.multiplier * self.scale
 
-    @property
-    def legal_values(self) -> str:
-        return f"vectors of finite numbers of size up to {LARGEST_VALUE}"
-
     def make(self) -> Moments:
         D = len(self.mean)
         return Moments(0, np.zeros(D), np.zeros((D, D)))
@@ -261,10 +245,7 @@ class NormalInverseWishart(VectorMeasure):
         )
 
     def log_predictive(self, value: Any, many: Sequence[Moments]) -> Floats:
-        """log t(x; dof - D + 1, mean, scale (strength + 1) / (strength (dof - D + 1))): shape (n,).
-
-        Murphy 2007, equation 258.
-        """
+        """Student's t with dof - D + 1 degrees of freedom: shape (n,) (Murphy 2007, equation 258)."""
         D, x = len(self.mean), self._row(value)
         out = np.empty(len(many))
         for k, statistics in enumerate(many):

@@ -136,13 +136,9 @@ class FixedBank(PythonBank):
         return True
 
     def log_marginals(self, slots: IntsOrList, dishes: Int32s | None) -> Floats:
-        logs, eaten, values = (
-            super().log_marginals(slots, dishes),
-            np.asarray(dishes),
-            np.asarray(self.values),
-        )
+        logs, eaten = super().log_marginals(slots, dishes), np.asarray(dishes)
+        values = np.asarray(self.values)[: len(eaten)]
         for place, slot in enumerate(slots):
             if int(slot) in self._log_topics:
-                here = values[: len(eaten)][eaten == slot]
-                logs[place] = np.sum(self._log_topics[int(slot)][here])
+                logs[place] = np.sum(self._log_topics[int(slot)][values[eaten == slot]])
         return logs

@@ -28,8 +28,6 @@ from hdpkit.measures.selection import (
     SelectionProportions,
     SelectionReference,
     check_n_terms,
-    check_shape,
-    check_smoothing,
     draw_topic,
 )
 from hdpkit.numerics import log, log1p
@@ -64,29 +62,29 @@ class SelectionPrior:
         return f"Beta({self.r!r}, {self.s!r})"
 
 
-def _parameter(name: str, value: Any, check: Any) -> Any:
+def _parameter(name: str, value: Any) -> Any:
     """A number, or the current value of a parameter with a prior, which starts at its mean."""
     number = at_mean(value)
-    check(float(number) if isinstance(number, Resampled) else number)
-    return number if isinstance(number, Resampled) else float(number)
+    given = float(number) if isinstance(number, Resampled) else number
+    if SMALLEST <= as_float(given) <= LARGEST:
+        return number if isinstance(number, Resampled) else as_float(given)
+    of_selection = "1 and 1 make every proportion equally probable."
+    usual = "0.01 to 1 is usual for topics." if name == SMOOTHING else of_selection
+    raise ParameterError(name, given, f"a number from {SMALLEST} to {LARGEST}", usual)
 
 
 def _smoothing(value: Any) -> Any:
     if isinstance(value, Each):
-        check_smoothing(mean_of(SparseDirichletMultinomial.check_each(value)))
+        _parameter(SMOOTHING, mean_of(SparseDirichletMultinomial.check_each(value)))
         return value
-    return _parameter("smoothing", value, check_smoothing)
+    return _parameter(SMOOTHING, value)
 
 
 def _selection(value: Any) -> Any:
     if isinstance(value, Beta):
         value = SelectionPrior(value.a, value.b)
     if isinstance(value, SelectionPrior):
-        r, s = (
-            _parameter(name, shape, lambda x, name=name: check_shape(name, x))
-            for name, shape in (("r", value.r), ("s", value.s))
-        )
-        return SelectionPrior(r, s)
+        return SelectionPrior(_parameter("r", value.r), _parameter("s", value.s))
     number = as_float(value)
     if 0.0 < number < 1.0:
         return number
@@ -205,10 +203,7 @@ class SparseDirichletMultinomial(CountsTerms, OwnParameter):
 
     @property
     def smoothing_without_values(self) -> float:
-        """The smoothing of all dishes; the mean of its prior if they have separate ones.
-
-        The predictive of a single value under a dish without values doesn't depend on the smoothing.
-        """
+        """The smoothing of all dishes; the mean of its prior if each has one: a first value doesn't tell."""
         return float(self.smoothing) if self.conjugate else mean_of(self.smoothing.prior)
 
     def _posterior(self, statistics: SelectedCounts, more: int = 0) -> tuple[float, Any]:
@@ -321,11 +316,9 @@ class SparseDirichletMultinomial(CountsTerms, OwnParameter):
     def simulate(self, statistics: SelectedCounts, generator: np.random.Generator) -> int:
         """Draw a term from the predictive distribution of a dish, given that it selects one.
 
-        The distribution is that of drawing complete data sets, including the paper's term V+1, and rejecting
-        those in which this term occurs. Given seating (and proportions) dishes are independent, and either
-        all values of a dish are this term or none is. So only dishes that select no term are rejected, and a
-        value is drawn from the predictive over the V terms, for a new dish divided by its sum. Seating and
-        proportions are drawn by rejection, with this sum for each dish (`log_observable`).
+        As if data sets with the paper's term V+1 were rejected: given seating (and proportions) either all
+        values of a dish are this term or none is. So a value is from the predictive over the V terms, for a
+        new dish divided by its sum, and seating and proportions are drawn by rejection (`log_observable`).
         """
         weights = np.cumsum(self.predictive(statistics))
         return int(np.searchsorted(weights, generator.random() * weights[-1], side="right"))

@@ -106,6 +106,7 @@ class VectorMeasure(BaseMeasure):
 
     support = "vectors"
     takes_terms = False
+    legal_values: ClassVar[str]  # those that `_legal` accepts, in words
     examples: ClassVar[Any] = (0.3, -1.1), (0.1, 0.4), (-1.2, 0.2), (2.0, 1.5), (0.4, -0.3)
 
     n_dims: int | None = attrs.field(default=None, kw_only=True, validator=_check_n_dims)
@@ -141,11 +142,6 @@ class VectorMeasure(BaseMeasure):
     @abc.abstractmethod
     def _legal(values: npt.NDArray[Any]) -> Bools:
         """Which of many numbers are possible under the measure."""
-
-    @property
-    @abc.abstractmethod
-    def legal_values(self) -> str:
-        """Description of the values that `_legal` accepts."""
 
     def for_data(self, data: GroupedData) -> Self:
         """Take D from the data and check every value.

@@ -200,6 +200,7 @@ class VonMisesFisher(VectorMeasure, OwnParameter):
     held = "concentration"
     smallest, largest, in_range = SMALLEST, LARGEST, "from 1e-10 to 1e10"
 
+    legal_values = "finite vectors of length 1"
     _legal = staticmethod(finite)
 
     def __attrs_post_init__(self) -> None:
@@ -262,10 +263,6 @@ class VonMisesFisher(VectorMeasure, OwnParameter):
             return np.zeros(self.n_dims or 2)
         found: Floats = self.prior_concentration * self.prior_direction
         return found
-
-    @property
-    def legal_values(self) -> str:
-        return "finite vectors of length 1"
 
     def for_data(self, data: GroupedData) -> Self:
         made = super().for_data(data)

@@ -22,6 +22,7 @@ from hypothesis.stateful import (
 
 from hdpkit.random import RandomStream
 from hdpkit.stores import Detail, detail_of
+from hdpkit.testing.states import counted, same, seen
 
 seeds = st.integers(0, 2**32 - 1)
 
@@ -38,29 +39,6 @@ def deterministic(examples: int, steps: int, shrink: bool = True) -> settings:
         stateful_step_count=steps,
         suppress_health_check=list(HealthCheck),
     )
-
-
-def same(a: Any, b: Any) -> bool:
-    """Whether two frozen states are equal, arrays and their types included."""
-    if isinstance(a, dict):
-        return a.keys() == b.keys() and all(same(a[key], b[key]) for key in a)
-    if isinstance(a, np.ndarray):
-        return a.dtype == b.dtype and np.array_equal(a, b)
-    return bool(a == b)
-
-
-def seen(store: Any, node: int, dish: int) -> Any:
-    """The tables of a dish as returned by a store: numbers of tables by size, or customers and tables."""
-    if detail_of(store) is Detail.COUNTS:
-        return store.customers(node, dish), store.tables(node, dish)
-    return Counter(store.table_sizes(node, dish).tolist())
-
-
-def counted(tables: Any) -> tuple[int, int]:
-    """Customers and tables of what `seen` returns."""
-    if isinstance(tables, tuple):
-        return tables
-    return sum(size * count for size, count in tables.items()), tables.total()
 
 
 def _possible(step: str, tables: Any) -> list[Any]:

@@ -40,7 +40,7 @@ from hdpkit.testing.exact import (
 )
 from hdpkit.testing.exact_models import GivenWeightsModel, HiddenMarkovModel, check_given_weights, exact_model
 from hdpkit.testing.geweke import check_geweke, check_together
-from hdpkit.testing.machines import same
+from hdpkit.testing.states import same
 
 SHAPES = ("flat 4", "2+2", "2+1 with one at the root", "three levels", "three levels, inner customers")
 

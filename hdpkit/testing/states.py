@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import functools
 import math
+from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from typing import Any, TypeVar
 
 import numpy as np
 
-from hdpkit.stores import Detail, FrozenSeating, FrozenSeats, FrozenSizes
+from hdpkit.stores import Detail, FrozenSeating, FrozenSeats, FrozenSizes, detail_of
 from hdpkit.stores.protocol import Frozen
 from hdpkit.testing.enumeration import Key, Shape, canonical_key, listed, table_sizes
 
@@ -20,6 +21,29 @@ Counts = tuple[tuple[int, ...], tuple[tuple[int, int, int, int], ...]]
 """The state of a store of counts: the dish of each data customer, and (node, dish, customers, tables)."""
 
 H = TypeVar("H", bound=Hashable)
+
+
+def same(a: Any, b: Any) -> bool:
+    """Whether two frozen states are equal, arrays and their types included."""
+    if isinstance(a, dict):
+        return a.keys() == b.keys() and all(same(a[key], b[key]) for key in a)
+    if isinstance(a, np.ndarray):
+        return a.dtype == b.dtype and np.array_equal(a, b)
+    return bool(a == b)
+
+
+def seen(store: Any, node: int, dish: int) -> Any:
+    """The tables of a dish as returned by a store: numbers of tables by size, or customers and tables."""
+    if detail_of(store) is Detail.COUNTS:
+        return store.customers(node, dish), store.tables(node, dish)
+    return Counter(store.table_sizes(node, dish).tolist())
+
+
+def counted(tables: Any) -> tuple[int, int]:
+    """Customers and tables of what `seen` returns."""
+    if isinstance(tables, tuple):
+        return tables
+    return sum(size * count for size, count in tables.items()), tables.total()
 
 
 def histogram_key(dishes: Sequence[int], tables: Iterable[tuple[int, int, Iterable[int]]]) -> Histograms:

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from hdpkit.checks import flag, whole_number
-from hdpkit.errors import ParameterError, StateError
+from hdpkit.errors import ParameterError, StateError, importing_extra
 from hdpkit.franchise.scores import log_seating_of_restaurant
 from hdpkit.measures.dirichlet_multinomial import DirichletMultinomial
 from hdpkit.random import RandomStream, ScriptedSource
@@ -31,8 +31,15 @@ from hdpkit.stores.frozen import COMPILED, READABLE, Draws
 from hdpkit.testing.cases import tiny_franchise
 from hdpkit.testing.enumeration import Shape, seatings, table_sizes
 from hdpkit.testing.exact import law_of
-from hdpkit.testing.machines import counted, run_store_machine, same, seen
-from hdpkit.testing.states import frozen_key, labelled_arrays, to_counts, to_histograms
+from hdpkit.testing.states import (
+    counted,
+    frozen_key,
+    labelled_arrays,
+    same,
+    seen,
+    to_counts,
+    to_histograms,
+)
 
 
 class StoreFailure(AssertionError):
@@ -172,6 +179,8 @@ def check_store(store_class: type, *, examples: int = 60, steps: int = 30, shrin
     missing = missing_methods(store_class)
     require(not missing, f"it lacks {missing}")
     counts = detail_of(store_class) is Detail.COUNTS
+    with importing_extra("hypothesis", "testing", ", to check stores"):
+        from hdpkit.testing.machines import run_store_machine
     run_store_machine(store_class, examples, steps, shrink)
     return [
         "state machine: the store agrees with a plain model",

@@ -40,7 +40,7 @@ class PlantedFault:
 def _read(path: Path) -> Iterator[PlantedFault]:
     for group in path.read_text(encoding="utf-8").removeprefix("## ").removesuffix("\n").split("\n\n## "):
         where, mistakes = group.split("\n# ", 1)
-        for mistake in mistakes.split("\n\n# "):
+        for mistake in mistakes.split("\n# "):
             yield _fault(*where.split(", "), mistake)
 
 

@@ -1,9 +1,5 @@
-"""Faults of the fused sweeps, planted into compiled copies of their modules.
-
-The sources of production contain no switch for tests. They are copied, the patches of all faults are applied,
-and the copies are compiled once, with a switch: the number of the fault that is planted. They are kept in
-``build/planted`` of the checkout by a digest of all sources. While a fault is planted, the functions of the
-copies take the place of those of production, wherever these are kept.
+"""Faults of the fused sweeps: copies of their modules with all of them, compiled once with a switch, take the
+place of production while one is planted. They are kept in ``build/planted`` by a digest of all sources.
 """
 
 from __future__ import annotations

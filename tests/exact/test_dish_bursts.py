@@ -8,6 +8,7 @@ import math
 import numpy as np
 import pytest
 from exact_bursts import ExactBurstyModel
+from exact_points import distribution, p_values_of_updates, spread_of_log_joint
 from marginals import dirichlet_multinomial_log_marginal
 from planted import PlantedBug, planted
 from smoothing_checks import Grid
@@ -19,7 +20,7 @@ from hdpkit.errors import HdpkitError
 from hdpkit.franchise.starts import start
 from hdpkit.testing.cases import Corner, TinyShape, tiny_franchise
 from hdpkit.testing.exact import ExactFailure, check_exact, check_irreducible
-from hdpkit.testing.pvalues import SampledTests, one_sample_p
+from hdpkit.testing.pvalues import SampledTests
 
 GRID = Grid([0.3, 8.0], [1.0, 2.0])
 CORNER = Corner(0.9, 0.7, 0.3, 0.6)
@@ -79,12 +80,7 @@ def test_a_whole_sweep_is_exact():
 
 
 def test_the_log_joint_is_that_of_the_enumeration():
-    model, offset = model_of(), set()
-    for state in range(len(model.states)):
-        franchise = model.enter(state)
-        offset.add(round(franchise.log_joint() - math.log(model.pi[state]), 9))
-        franchise.audit()
-    assert len(offset) == 1
+    assert spread_of_log_joint(model_of()) < 1e-9
 
 
 FAMILY = SampledTests()
@@ -132,28 +128,14 @@ def test_one_update_from_exact_draws_of_the_concentrations(name):
     for one in franchise.bank.statistics([0, 1], franchise.dishes):
         pairs = list(one.totals.values())
         assert sum(t for _, t in pairs) < sum(n for n, _ in pairs)
-        logs = np.array([log_conditional(math.exp(y), a, pairs) + y for y in grid])
-        cdf = np.cumsum(np.exp(logs - logs.max()))
-        laws.append(cdf / cdf[-1])
+        laws.append(distribution(lambda b, pairs=pairs: log_conditional(b, a, pairs), grid))
     assert np.abs(laws[0] - laws[1]).max() > 0.02
+    bank = franchise.bank
 
     def run(more, seed):
-        streams, found = hk.random.Streams(seed), [[], []]
-        n = 600 * more
-        starts = streams.source(1).uniform((n, 2))
-        for number in range(n):
-            for slot, law in enumerate(laws):
-                b = math.exp(float(np.interp(starts[number, slot], law, grid)))
-                franchise.bank.set_parameter(slot, b)
-            move.apply(franchise, streams.source(2, number))
-            for slot, law in enumerate(laws):
-                found[slot].append(np.interp(math.log(franchise.bank.parameter(slot)), grid, law))
-        return [
-            one_sample_p(
-                np.bincount(np.minimum(np.array(u) * 10, 9).astype(int), minlength=10), np.full(10, 0.1)
-            )
-            for u in found
-        ]
+        return p_values_of_updates(
+            franchise, move, laws, grid, 600 * more, seed, bank.set_parameter, bank.parameter
+        )
 
     FAMILY.check(name, run)
 

@@ -239,14 +239,6 @@ def test_every_move_store_kernel_and_depth(shape, corner, move):
     check(move, small, corner, SYMMETRIC, stores=stores_at(small, move), kernels=kernels)
 
 
-@pytest.mark.long
-@pytest.mark.parametrize("move", DISCRETE, ids=repr)
-@pytest.mark.parametrize("corner", CORNERS)
-@pytest.mark.parametrize("shape", DEPTHS)
-def test_every_readable_kernel_at_every_corner(move, corner, shape):
-    check(move, smaller(shape, move), corner, SYMMETRIC, kernels=READABLE)
-
-
 # theta and d of a restaurant: no discount, a small one and a large one, theta from below zero to large.
 PITMAN_YOR = [(0.5, 0.0), (50.0, 0.0), *((theta, d) for d in (0.3, 0.9) for theta in (-0.2, 0.5, 50.0))]
 
@@ -305,23 +297,6 @@ def test_every_move_with_every_discount_and_concentration(move, number, shape):
     check(move, shape, paired(number), SYMMETRIC, stores=stores, kernels=kernels, readable=readable)
 
 
-@pytest.mark.long
-@pytest.mark.parametrize("move", DISCRETE, ids=repr)
-@pytest.mark.parametrize("number", range(8))
-@pytest.mark.parametrize("shape", ["flat 3", "2+1", "three levels of three"])
-def test_every_readable_kernel_with_every_discount_and_concentration(move, number, shape):
-    check(move, shape, paired(number), SYMMETRIC, kernels=READABLE)
-
-
-@pytest.mark.long
-@pytest.mark.parametrize("move", DISCRETE, ids=repr)
-@pytest.mark.parametrize("below", PITMAN_YOR, ids=str)
-@pytest.mark.parametrize("root", PITMAN_YOR, ids=str)
-@pytest.mark.parametrize("shape", ["2+2", "three levels"])
-def test_every_pair_of_discounts_and_concentrations(move, root, below, shape):
-    check(move, fewer_units(shape, move), corner_of(root, below), SYMMETRIC, kernels=["generic"])
-
-
 def is_compiled(measure):
     """Whether a compiled kernel serves a measure."""
     return any(kernel in COMPILED for _, kernel in stores_and_kernels(fitted(measure)))
@@ -365,22 +340,6 @@ def test_every_base_measure(move, measure):
 def test_every_compiled_base_measure_at_other_depths(move, measure, shape, store):
     stores = LENT_TO if is_lent(move) else [store]
     check(move, shape, "middle", fitted(measure), stores=stores, kernels=COMPILED)
-
-
-@pytest.mark.long
-@pytest.mark.parametrize("move", OF_MEASURES, ids=repr)
-@pytest.mark.parametrize("measure", MEASURES, ids=repr)
-@pytest.mark.parametrize("shape", ["2+2", "flat 4", "three levels"])
-def test_every_base_measure_with_readable_kernels(move, measure, shape):
-    check(move, fewer_units(shape, move), "middle", fitted(measure), kernels=READABLE)
-
-
-@pytest.mark.long
-@pytest.mark.parametrize("move", OF_MEASURES, ids=repr)
-@pytest.mark.parametrize("measure", [measure for measure in MEASURES if is_compiled(measure)], ids=repr)
-@pytest.mark.parametrize("shape", ["2+2", "flat 4", "three levels"])
-def test_every_compiled_base_measure_over_every_store(move, measure, shape):
-    check(move, fewer_units(shape, move), "middle", fitted(measure), kernels=COMPILED)
 
 
 @pytest.mark.parametrize(
@@ -476,14 +435,6 @@ def test_thousands_of_states(move, shape, store):
             into[after] += model.pi[before] * probability
         assert np.abs(rows - 1.0).max() <= TOLERANCE
         assert np.abs(into - model.pi).max() <= TOLERANCE
-
-
-@pytest.mark.long
-@pytest.mark.parametrize("store", ["explicit", "histogram", "explicit-reference", "histogram-reference"])
-@pytest.mark.parametrize(("move", "shape"), [(SplitMerge(), "2+2+2"), (SplitMerge(scans=1), "3+2")], ids=repr)
-def test_split_merge_with_more_units(move, shape, store):
-    model = ExactModel(tiny_franchise(shape, SYMMETRIC, store=store, corner="discounts"), WITNESS)
-    check_exact(model, move, reversible=True)
 
 
 class AdoptDish(Move):

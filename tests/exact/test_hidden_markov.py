@@ -8,7 +8,6 @@ import pytest
 from exact_points import check_balance, one_step_of_points
 from hdpkit.steps.fused._state_sequences import PIECE, StateSequences
 from marginals import dirichlet_multinomial_log_marginal
-from scipy import stats
 from state_homes_checks import (
     SplitWeightsModel,
     StateHomesModel,
@@ -461,23 +460,3 @@ def test_transitions_and_the_start_row(sticky, store, root, begin):
     for method in (groups.transitions, groups.start):
         with pytest.raises(errors.StateError):
             method()
-
-
-def test_given_states_are_seated_at_once_from_the_prior_of_tables():
-    """Tables and overrides of a start from given dishes, against those that `TableCounts` draws."""
-    arrays, given = [[0, 0, 0, 0, 1, 0], [1, 1]], [0, 0, 0, 0, 1, 0, 1, 1]
-    data = hk.Sequences.from_arrays(arrays, n_terms=3)
-    franchise = sticky_franchise(hk.FixedWeights(4), 1.5, data, "counts")
-    numbers = [[], []]
-    for seed in range(2500):
-        for found, redraw in zip(numbers, (False, True), strict=True):
-            start(franchise, given, Streams(seed, int(redraw)).source(STARTS))
-            if redraw:
-                moves.TableCounts().apply(franchise, RandomStream((seed, 9)))
-            found.append((franchise.n_tables, *franchise.parts["sticky"].key()))
-    franchise.audit()
-    labels = {value: i for i, value in enumerate(sorted({*numbers[0], *numbers[1]}))}
-    counts = np.array(
-        [np.bincount([labels[value] for value in one], minlength=len(labels)) for one in numbers]
-    )
-    assert stats.chi2_contingency(counts[:, counts.sum(axis=0) >= 20]).pvalue > 1e-4

@@ -1,4 +1,4 @@
-"""Sweeps with levels above the documents, over cells and customers: laws by enumeration, and planted bugs."""
+"""Sweeps over cells, and with levels above the documents: laws by enumeration, and planted bugs."""
 
 import itertools
 import math
@@ -6,7 +6,7 @@ from collections import Counter
 
 import numpy as np
 import pytest
-from bugs import LEVEL_FAULTS
+from bugs import CELL_FAULTS, LEVEL_FAULTS
 from bugs.planting import planted_fault
 from scipy.special import betaln, roots_jacobi
 from slice_model import THRESHOLD as SLICES_BELOW
@@ -24,9 +24,10 @@ from hdpkit.testing.exact import law_of
 ALPHA, ABOVE = 0.7, 1.3  # concentrations of documents, and of what is above them
 
 
-def franchise(counts, labels, root="weights", **options):
+def franchise(counts, labels, root="weights", burst=None, **options):
     """Documents below restaurants of these labels, the outermost first."""
-    above = hk.Restaurant(base=hk.DirichletMultinomial(0.5, n_terms=len(counts[0])), concentration=1.5)
+    measure = hk.DirichletMultinomial(0.5, n_terms=len(counts[0]))
+    above = hk.Restaurant(measure if burst is None else hk.Bursty(measure, burst), concentration=1.5)
     for name in labels:
         above = hk.Restaurant(base=above, concentration=ABOVE, each=name)
     document = hk.Restaurant(base=above, concentration=ALPHA, each="document")
@@ -105,15 +106,29 @@ SHAPES = {
     "a document without a type": ([[2, 0], [0, 1]], {"type": ["a", None]}),
     "four levels": ([[2, 0], [0, 1]], {"organ": ["x", "x"], "type": ["a", "b"]}),
 }
+TWO_LEVELS = {
+    "two levels": ([[2, 0], [0, 1]], {}),
+    "a cell of three": ([[3, 0]], {}),
+    "two cells": ([[2, 1]], {}),
+    "a label without a proportion": ([[2, 1]], {}),
+    "no proportion below the threshold": ([[3, 0]], {}),
+}
+PROPORTIONS = {
+    "a label without a proportion": [0.7, 0.0, 0.3],
+    "no proportion below the threshold": [1, 0, 0],
+}
 
 
 class Given(Levels):
     """Weights and proportions that are numbers."""
 
+    burst = None
+
     def __init__(self, shape):
-        super().__init__(*{**SHAPES, "two levels": ([[2, 0], [0, 1]], {})}[shape], len(WEIGHTS))
+        super().__init__(*(SHAPES | TWO_LEVELS)[shape], len(WEIGHTS), burst=self.burst)
         drawn = np.random.default_rng(3)
         self.theta = drawn.dirichlet(np.ones(self.K), size=self.n)
+        self.theta[self.first :] = PROPORTIONS.get(shape, self.theta[self.first :])
         own = drawn.dirichlet(np.ones(self.K), size=self.n)
         own[0] = WEIGHTS
         self.own, self.above = own, own[np.maximum(self.tree.parent, 0)]
@@ -150,21 +165,30 @@ class Given(Levels):
             np.arange(self.K, dtype=np.int32), WEIGHTS[order], 0.0,
             THRESHOLD, self.franchise.measure, None, integrated=False, few=few,
             topics=np.ascontiguousarray(TOPICS[order]), proportions=by_slot[0], above=by_slot[1],
+            **self.further(slots),
         )  # fmt: skip
         return self.law_of(plan, {slot: k for k, slot in enumerate(slots)}, lambda: self.enter(state))
 
-    def one_customer(self, theta, term):
+    def further(self, slots):
+        """Further entries of a plan."""
+        return {}
+
+    def topics(self, document):
+        """Topics of a document, a row by label."""
+        return TOPICS
+
+    def one_customer(self, theta, of_term):
         """Law of the next label, a row per label: slice u ~ U(0, xi), then theta phi / xi if xi > u."""
         P, ends = np.zeros((self.K, self.K)), np.concatenate([[0.0], np.unique(XI)])
         for z in range(self.K):
             for low, high in itertools.pairwise(ends[ends <= XI[z]]):
-                weights = np.where(high <= XI, theta * TOPICS[:, term] / XI, 0.0)
+                weights = np.where(high <= XI, theta * of_term / XI, 0.0)
                 P[z] += (high - low) / XI[z] * weights / weights.sum()
         return P
 
     def law_of_cell(self, cell, document, term):
         """Law of a cell: its customers are drawn one by one."""
-        P = self.one_customer(self.theta[self.first + document], term)
+        P = self.one_customer(self.theta[self.first + document], self.topics(document)[:, term])
         own = {(0,) * self.K: 1.0}
         for z in [k for k, n in enumerate(cell) for _ in range(n)]:
             more = Counter()
@@ -191,14 +215,67 @@ class Given(Levels):
         return max(abs(found[key] - expected.get(key, 0.0)) for key in {*found, *expected})
 
 
-@pytest.mark.parametrize("few", [0, 9], ids=["binomial", "one by one"])
-@pytest.mark.parametrize("shape", SHAPES)
-def test_a_sweep_has_the_law_of_its_formulas(shape, few):
-    model = Given(shape)
+class BurstyGiven(Given):
+    """The same where topics differ by document, which are given, and with the tables of the cells."""
+
+    burst = 0.8
+
+    def __init__(self, shape):
+        super().__init__(shape)
+        n, V = len(self.franchise.topology.cells.documents()), len(TOPICS[0])
+        self.own_topics = np.random.default_rng(5).dirichlet(np.ones(V), size=(n, self.K))
+
+    def further(self, slots):
+        own = np.zeros((self.n - self.first, 16, len(TOPICS[0])))
+        own[:, slots] = self.own_topics[: len(own)]
+        return {"own": own}
+
+    def topics(self, document):
+        return self.own_topics[document]
+
+    def read(self, label):
+        tables = iter(self.franchise.bank.freeze()["run_tables"].tolist())
+        runs, dish, _ = self.franchise.store.cell_runs()
+        labels, found = iter([label[int(slot)] for slot in dish]), []
+        for n in runs.tolist():
+            own = {next(labels): next(tables) for _ in range(n)}
+            found.append(tuple(own.get(k, 0) for k in range(self.K)))
+        return *super().read(label), tuple(found)
+
+    def expected(self, state):
+        law = {}
+        for (cells, tables), p in super().expected(state).items():
+            each = [
+                law_of_tables(n, self.burst * TOPICS[k, term])
+                for cell, term in zip(cells, self.cells.term, strict=True)
+                for k, n in enumerate(cell)
+            ]
+            for own in itertools.product(*(range(len(one)) for one in each)):
+                of_cells = tuple(tuple(own[i : i + self.K]) for i in range(0, len(own), self.K))
+                q = p * math.prod(one[t] for one, t in zip(each, own, strict=True))
+                law[cells, tables, of_cells] = q
+        return law
+
+
+@pytest.mark.parametrize("few", [0, 1, 9], ids=["binomial", "both", "one by one"])
+@pytest.mark.parametrize(
+    ("kind", "shape"),
+    [*((Given, one) for one in SHAPES | TWO_LEVELS), *((BurstyGiven, one) for one in TWO_LEVELS)],
+)
+def test_a_sweep_has_the_law_of_its_formulas(kind, shape, few):
+    """A cell is split as its customers are drawn one by one."""
+    model = kind(shape)
     states = model.states()
     for state in states[:: max(1, len(states) // 3)]:
         assert model.distance(state, few) < 1e-12
         model.franchise.audit()
+
+
+@pytest.mark.parametrize("fault", CELL_FAULTS, ids=lambda fault: fault.name)
+def test_planted_bugs_of_cells_change_the_law(fault):
+    model = Given("two levels")
+    with planted_fault(fault):
+        assert max(model.distance(state, 0) for state in model.states()[1::5]) > 1e-3
 
 
 @pytest.mark.parametrize("fault", LEVEL_FAULTS, ids=lambda fault: fault.name)

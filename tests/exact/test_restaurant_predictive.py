@@ -15,7 +15,6 @@ import hdpkit as hk
 from hdpkit import moves
 from hdpkit.base_measures import ByRestaurant, Placed
 from hdpkit.errors import AuditError
-from hdpkit.measures.by_restaurant import RestaurantBank
 from hdpkit.stores import Detail
 from hdpkit.testing.cases import Corner, TinyShape, tiny_franchise
 from hdpkit.testing.exact import TOLERANCE, ExactFailure, ExactModel, check_exact, check_irreducible
@@ -252,49 +251,6 @@ def test_planted_bugs_are_caught(bug, shape, differ_by, move):
     with planted(bug):
         caught(rebuilt(shape, differ_by), move)
     check_exact(rebuilt(shape, differ_by), move)
-
-
-def removed_elsewhere(self, slot, customers):
-    """The statistics of another restaurant, that of the first customer, are changed."""
-    for i in customers:
-        self.measure.remove(self._of[slot], Placed(self.values[i].value, self.values[0].restaurant))
-
-
-def added_elsewhere(self, slot, customers):
-    for i in customers:
-        self.measure.add(self._of[slot], Placed(self.values[i].value, self.values[0].restaurant))
-
-
-def block_in_one_restaurant(self, customers, slots):
-    """A block is scored as if all of it were in the restaurant of its first customer."""
-    where = self.values[int(customers[0])].restaurant
-    values = [Placed(self.values[i].value, where) for i in customers]
-    return np.asarray(self.measure.log_block(values, self._many(slots)))
-
-
-def scored_elsewhere(self, customer, slots):
-    value = Placed(self.values[customer].value, self.values[0].restaurant)
-    return np.asarray(self.measure.log_predictive(value, self._many(slots)))
-
-
-@pytest.mark.parametrize(
-    ("name", "fault", "shape", "move"),
-    [
-        ("remove", removed_elsewhere, "2+2", moves.TableGibbs()),
-        ("remove", removed_elsewhere, "2+2", moves.DishGibbs()),
-        ("remove", removed_elsewhere, "three levels", moves.TableGibbs()),
-        ("add", added_elsewhere, "2+2", moves.SplitMerge()),
-        ("log_predictive", scored_elsewhere, "2+2", moves.TableGibbs()),
-        ("log_predictive", scored_elsewhere, "three levels", moves.TableGibbs()),
-        ("log_block", block_in_one_restaurant, "three levels", moves.DishGibbs()),
-        ("log_block", block_in_one_restaurant, "2+2", moves.SplitMerge()),
-    ],
-)
-def test_faults_of_a_bank_are_caught(name, fault, shape, move, monkeypatch):
-    model = model_of(shape)
-    check_exact(model, move)
-    monkeypatch.setattr(RestaurantBank, name, fault)
-    caught(model, move)
 
 
 THREE = TinyShape({"author": list("aaaabbbbb"), "document": [0, 0, 1, 1, 2, 2, 2, 3, None]}, 9)

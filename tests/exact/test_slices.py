@@ -12,7 +12,7 @@ from hdpkit.random import Streams
 
 CASES = {"one document": [[0, 2]], "two documents": [[0], [2]]}
 
-BOUND, SMALLEST = 0.1, 3  # one label has a smaller weight
+BOUND = 0.1  # one label has a smaller weight
 
 BURSTY = {"two terms": [[0, 0]], "three terms": [[0, 0, 2]], "two documents": [[2, 2], [2]]}
 

@@ -32,32 +32,32 @@ COMPILED = hk.DirichletMultinomial(0.5, n_terms=3)
 LONGER = Groups.from_labels([0, 1, 2, 1, 0, 2, 2, 1, 0, 1], {})
 
 
-@pytest.mark.parametrize("setting", SETTINGS)
-@pytest.mark.parametrize("store", STORES)
-def test_a_hidden_markov_model_is_left_invariant(store, setting):
-    model, P = exact_step(Before(), 4, store=store, **SETTINGS[setting])
-    check_irreducible(model, P, "table Gibbs")
+FOLLOWED = (OneFollower(), TwoFollowers(), ThroughAnother(), BothDishes())
+LABELS = {
+    "one label": {"side": ["a"] * 5},
+    "a label that some lack": {"side": ["a", "b", "a", None, "b"]},
+    "labels within labels": {"town": ["x", "x", "x", "y", "y"], "side": ["a", "b", "a", None, "c"]},
+}
+# The rule, the number of customers, and options of the franchise; labels have copies of the rows.
+CASES = [
+    *((Before(), 4, {"store": store, **SETTINGS[setting]}) for store in STORES for setting in SETTINGS),
+    *((rule, 4, {"store": store, **DISCOUNTS}) for store in STORES for rule in (*FOLLOWED, Before((0, 2)))),
+    # A restaurant between the rows and the root.
+    *((Before(), 4, {"store": store, "middle": 1.3, **DISCOUNTS})
+      for store in ("explicit", "histogram-reference", "counts")),
+    *((Before(), 5, {"store": store, "measure": COMPILED, **SETTINGS[setting]})
+      for store in ("explicit", "counts") for setting in ("discounts", "three dishes")),
+    *((Before(), 4, {"store": store, "labels": {name: own[:4] for name, own in labels.items()}, **DISCOUNTS})
+      for labels in LABELS.values() for store in STORES),
+    *((rule, 4, {"store": "counts", "labels": SIDES, "root": root})
+      for rule in FOLLOWED for root in ("restaurant", hk.FixedWeights(3))),
+    *((rule, 4, {"store": "explicit", "labels": SIDES, "middle": 1.3}) for rule in FOLLOWED),
+]  # fmt: skip
 
 
-@pytest.mark.parametrize("store", STORES)
-@pytest.mark.parametrize(
-    "rule", [OneFollower(), BothDishes(), TwoFollowers(), ThroughAnother(), Before((0, 2))]
-)
-def test_homes_of_several_kinds(rule, store):
-    model, P = exact_step(rule, 4, store=store, **DISCOUNTS)
-    check_irreducible(model, P, "table Gibbs")
-
-
-@pytest.mark.parametrize("store", ["explicit", "histogram-reference", "counts"])
-def test_a_restaurant_between_the_rows_and_the_root(store):
-    model, P = exact_step(Before(), 4, store=store, middle=1.3, **DISCOUNTS)
-    check_irreducible(model, P, "table Gibbs")
-
-
-@pytest.mark.parametrize("setting", ["discounts", "three dishes"])
-@pytest.mark.parametrize("store", ["explicit", "counts"])
-def test_five_customers_and_a_compiled_measure(store, setting):
-    model, P = exact_step(Before(), 5, store=store, measure=COMPILED, **SETTINGS[setting])
+@pytest.mark.parametrize(("rule", "n", "options"), CASES)
+def test_table_gibbs_leaves_the_posterior_invariant(rule, n, options):
+    model, P = exact_step(rule, n, **options)
     check_irreducible(model, P, "table Gibbs")
 
 
@@ -65,30 +65,6 @@ def test_five_customers_and_a_compiled_measure(store, setting):
 @pytest.mark.parametrize("store", ["explicit-reference", "histogram", "counts", "counts-reference"])
 def test_seating_and_root_weights_are_in_balance(store, rule):
     assert weights_balance(rule, 3, store=store) > 30
-
-
-LABELS = {
-    "one label": {"side": ["a"] * 5},
-    "a label that some lack": {"side": ["a", "b", "a", None, "b"]},
-    "labels within labels": {"town": ["x", "x", "x", "y", "y"], "side": ["a", "b", "a", None, "c"]},
-}
-
-
-@pytest.mark.parametrize("labels", LABELS)
-@pytest.mark.parametrize("store", STORES)
-def test_labels_below_have_copies_of_the_rows(store, labels):
-    n = 5 if labels == "one label" and store in ("explicit", "counts") else 4
-    cut = {name: values[:n] for name, values in LABELS[labels].items()}
-    model, P = exact_step(Before(), n, store=store, labels=cut, **DISCOUNTS)
-    check_irreducible(model, P, "table Gibbs")
-
-
-@pytest.mark.parametrize("rule", [OneFollower(), TwoFollowers(), ThroughAnother(), BothDishes()])
-@pytest.mark.parametrize("root", ["restaurant", hk.FixedWeights(3)])
-def test_copies_for_homes_of_several_kinds(rule, root):
-    exact_step(rule, 4, store="counts", labels=SIDES, root=root)
-    if root == "restaurant":
-        exact_step(rule, 4, store="explicit", labels=SIDES, middle=1.3)
 
 
 def test_copies_and_root_weights_are_in_balance():

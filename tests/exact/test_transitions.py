@@ -5,7 +5,6 @@ import math
 import marginals
 import numpy as np
 import pytest
-from lumping import lump_matrix
 
 from hdpkit.testing import enumeration as en
 from hdpkit.testing.exact import errors_of, is_irreducible
@@ -73,4 +72,3 @@ def test_a_gibbs_step_towards_the_wrong_law_fails(chain):
 def test_not_a_number_never_passes():
     P = np.array([[math.nan, 1.0], [0.5, 0.5]])
     assert np.isnan(errors(P, np.array([0.5, 0.5]))).all()
-    assert np.isnan(lump_matrix(P, ["a", "b"]).error)

@@ -2,13 +2,12 @@
 
 import numpy as np
 import pytest
-from hdpkit.stores._stirling import logs_of
 
 import hdpkit as hk
 from hdpkit import moves
 from hdpkit.data.corpus import Cells
 from hdpkit.franchise.topology import Topology
-from hdpkit.measures.bursty_cells import BurstyCells, log_seatings
+from hdpkit.measures.bursty_cells import BurstyCells
 from hdpkit.posterior.fold_in import new_group_model
 from hdpkit.random import Streams
 from hdpkit.stores import CellsStore, CountsStore
@@ -185,14 +184,6 @@ def test_data_are_drawn_with_their_tables(keep):
     assert isinstance(drawn.bank, BurstyCells)
     assert drawn.data.n_tokens == COUNTS.sum()
     assert len(drawn.bank.tables) == len(drawn.store.cell_runs()[1])
-
-
-def test_logs_of_stirling_numbers_with_many_tables_are_nearly_exact():
-    pairs = [[3, 2], [900, 200], [300, 250], [1000, 700], [3000, 2900], [1500, 201], [201, 201], [400, 399]]
-    n, t = np.ascontiguousarray(np.array(pairs).T)
-    gap = np.abs(log_seatings(n, t) - logs_of(n, t))
-    assert gap[:-1].max() < 1e-5
-    assert gap[-1] < 0.01  # the variance is about 1
 
 
 @pytest.mark.parametrize("known", [FROZEN, EARLIER], ids=["one frozen", "pseudo-counts"])

@@ -198,33 +198,6 @@ def test_a_move_may_go_back_itself(failed):
     made.audit()
 
 
-def test_a_state_that_cannot_be_restored_is_kept(failed):
-    made, before = failed
-
-    class Broken(Exception):
-        pass
-
-    def breaks(state, rng):
-        state.measure.__class__ = Worse
-        state.reseat(0, 8, rng)
-
-    class Worse(Fails):
-        def add(self, counts, value):
-            raise Broken
-
-    with pytest.raises(Broken):
-        hk.Scheduler([Move(breaks)]).run(made, 1, init=None)
-    with pytest.raises(ClosedError):
-        made.freeze()
-    with pytest.raises(Broken), made.transaction():
-        pass
-    made.__dict__["measure"].__class__ = Fails
-    made.__dict__["measure"].left = -1
-    with made.transaction():
-        assert same_state(made.freeze(), before)
-    TABLES.run(made, 1, init=None)
-
-
 def test_a_thawed_state_has_no_error_of_before():
     """A part's error waits for the end of a step: here there was none before the state was thawed."""
     state = franchise(**CASES["weights"])
@@ -234,3 +207,17 @@ def test_a_thawed_state_has_no_error_of_before():
     state.thaw(before)
     state.reseat(0, state.topology.n_customers, RandomStream((1, 2)))
     state.audit()
+
+
+def test_states_go_from_a_restaurant_to_weights_and_back():
+    plain, weighted = franchise(), franchise(root="weights")
+    TABLES.run(plain, 5, rng=1)
+    weighted.thaw(plain.freeze(), RandomStream((1, 5)))
+    weighted.audit()
+    assert not np.allclose(weighted.root_weights()[0], plain.root_weights()[0])
+    before = weighted.freeze()
+    with pytest.raises(hk.errors.StateError, match="source"):
+        weighted.thaw(plain.freeze())
+    assert same_state(weighted.freeze(), before)
+    plain.thaw(weighted.freeze())
+    plain.audit()

@@ -5,22 +5,19 @@ import math
 import marginals
 import numpy as np
 import pytest
-from exact_points import one_step_of_points
-from exact_weights import WEIGHT_P_VALUES, ExactWeightModel
 from scipy import stats
 
 import hdpkit as hk
 from hdpkit import moves
 from hdpkit.base_measures import SparseDirichletMultinomialReference, base_measures
 from hdpkit.random import Streams
-from hdpkit.testing.cases import Corner, tiny_franchise
+from hdpkit.testing.cases import tiny_franchise
 from hdpkit.testing.measure_contract import check_contract
 from hdpkit.testing.normalisation import MeasureFailure, statistics_of
 from hdpkit.testing.pvalues import SampledTests, one_sample_p
 
 FAMILY = SampledTests()
 DRAWS = 3000
-STEPS = 400
 
 MEASURES = {
     f"{name} {number}": measure
@@ -34,31 +31,6 @@ DISHES = {"a new dish": 0, "a dish with three values": 3}
 CASES = {f"{one}, {dish}": (one, n) for one in MEASURES for dish, n in DISHES.items()}
 for case in CASES:
     FAMILY.register(case, ("first", "second", "last", "first and second"))
-
-FAMILIES = {
-    "counts": (hk.GammaPoisson(1.5, 0.8), marginals.gamma_poisson_log_marginal(1.5, 0.8)),
-    "bits": (hk.BetaBernoulli(0.7, 1.2, n_dims=3), marginals.beta_bernoulli_log_marginal(0.7, 1.2)),
-    "numbers": (
-        hk.NormalGamma(0.2, 0.5, 1.5, 0.8),
-        marginals.normal_gamma_log_marginal(0.2, 0.5, 1.5, 0.8),
-    ),
-    "vectors": (
-        hk.NormalInverseWishart([0.2, -0.4], 0.7, 3.5, [[1.2, 0.4], [0.4, 0.9]]),
-        marginals.normal_inverse_wishart_log_marginal([0.2, -0.4], 0.7, 3.5, [[1.2, 0.4], [0.4, 0.9]]),
-    ),
-    "directions": (
-        hk.VonMisesFisher(2.5, [0.6, -0.8], 0.7),
-        marginals.von_mises_fisher_log_marginal(2.5, [0.6, -0.8], 0.7),
-    ),
-    "sparse topics": (
-        hk.SparseDirichletMultinomial(0.5, n_terms=3),
-        marginals.sparse_dirichlet_multinomial_log_marginal(0.5, 3, shapes=(1.0, 1.0)),
-    ),
-}
-STEP = {f"one step: {kind}, {move!r}": (kind, move) for kind in FAMILIES for move in (moves.SliceGibbs(),)}
-STEP["one step: counts, proportions drawn"] = ("counts", moves.CountGibbs())
-for one in STEP:
-    FAMILY.register(one, WEIGHT_P_VALUES)
 
 SPARSE = {
     "integrated": {},
@@ -185,17 +157,6 @@ def test_sparse_topics_have_their_law(case):
 
 def _means(shapes, totals):
     return shapes / np.maximum(totals, 1e-9)[:, None]
-
-
-@pytest.mark.parametrize("case", STEP)
-def test_one_step_leaves_seating_and_weights_invariant(case):
-    kind, move = STEP[case]
-    measure, witness = FAMILIES[kind]
-    tiny = tiny_franchise("2+1", measure, store="counts", corner=Corner(1.5, 0.7), root="weights")
-    model = ExactWeightModel(tiny, witness)
-    schedule = [move, moves.RootWeights()]
-    steps = STEPS // 2 if kind == "vectors" else STEPS
-    FAMILY.check(case, lambda more, seed: one_step_of_points(model, schedule, steps * more, seed))
 
 
 def _franchise(measure, values, **options):

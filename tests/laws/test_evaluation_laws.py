@@ -6,10 +6,8 @@ import math
 
 import numpy as np
 import pytest
-from bugs import BUGS
 from evaluation_checks import row_of
 from new_groups import NewGroupLaw
-from planted import planted
 from scipy import stats
 
 import hdpkit as hk
@@ -154,21 +152,3 @@ for _what, (_, _n) in RUNS.items():
 def test_estimates_agree_with_enumeration(what, name):
     case = Case(*MODELS[name])
     FAMILY.check(f"{what}: {name}", lambda draws, seed: RUNS[what][0](case, draws, seed))
-
-
-@pytest.mark.parametrize(
-    ("bug", "what"),
-    [
-        ("fold-in without alpha P", "left-to-right"),
-        ("a particle's first customer with the group's concentration", "left-to-right"),
-        ("proportions of counts alone", "completion"),
-        ("logarithms are averaged", "left-to-right"),
-        ("proportions of counts alone", "fold-in"),
-    ],
-)
-def test_planted_bugs_are_seen_in_samples(bug, what):
-    case = Case(*MODELS["2 levels, words, plain"], kernel="reference")
-    draws = {"left-to-right": 0.5, "completion": 0.5, "fold-in": 1}[what]
-    with planted(next(one for one in BUGS if one.name == bug)):
-        p_values = RUNS[what][0](case, draws, 4)
-    assert min(p_values) < SampledTests.FIRST / FAMILY.n_p_values  # it fails at the first look

@@ -5,9 +5,7 @@ import math
 import attrs
 import numpy as np
 import pytest
-from bugs import BUGS
 from hyperparameter_law import ConcentrationLaw, DiscountLaw, dkw_p
-from planted import planted
 
 import hdpkit as hk
 from hdpkit.franchise.starts import start
@@ -188,8 +186,9 @@ for name_ in CASES:
             ONE_STEP[label_] = (name_, move_)
             FAMILY.register(label_, len(groups_of(franchise_, move_)))
 
+# Bugs that it caught with 1,000 draws in 5 of 5 runs, the largest p-value 7e-16: a and b exchanged, sum of y
+# for 1 - y, half of each augmentation, no Jacobian by slice, a forgotten prior of theta + d.
 DRAWS = 600
-LIMIT = SampledTests.FIRST / FAMILY.n_p_values  # what a planted bug must fall below at the first look
 
 
 QUICK = ("one of both: Discount, auxiliary", "one of both: Concentration, auxiliary")
@@ -202,23 +201,3 @@ def test_one_step(label):
     name, move = ONE_STEP[label]
     franchise = franchise_of(name, ["histogram", "explicit"][len(label) % 2])
     FAMILY.check(label, lambda more, seed: one_step(franchise, move, DRAWS * more, seed))
-
-
-# With 1,000 draws each in 5 of 5 runs with seeds of their own, the largest p-value 6.9e-16: 1e-9 at the same
-# distance with 600.
-@pytest.mark.parametrize(
-    ("bug", "label"),
-    [
-        ("a and b exchanged", "one of both: Discount, auxiliary"),
-        ("sum of y for 1 - y", "many of both: Discount, auxiliary"),
-        ("half of each augmentation", "one theta, many d: Concentration, auxiliary"),
-        ("d by slice without the Jacobian", "theta below zero: Discount, slice"),
-        ("theta by slice without the Jacobian", "shifted: Concentration, slice"),
-        ("the prior of theta + d forgotten", "shifted: Discount, slice"),
-        ("the prior of theta + d forgotten", "shifted, many theta: Discount, slice"),
-    ],
-)
-def test_one_step_catches(bug, label):
-    name, move = ONE_STEP[label]
-    with planted(next(one for one in BUGS if one.name == bug)):
-        assert min(one_step(franchise_of(name), move, DRAWS, 1).values()) < LIMIT

@@ -5,8 +5,6 @@ from collections import defaultdict
 import numpy as np
 import pytest
 from exact_bursts import ExactBurstyModel
-from exact_points import one_step_of_points
-from exact_weights import WEIGHT_P_VALUES, ExactWeightModel
 from marginals import dirichlet_multinomial_log_marginal
 from montecarlo import swept
 
@@ -15,7 +13,6 @@ from hdpkit import moves
 from hdpkit.base_measures import DirichletMultinomialReference
 from hdpkit.franchise.starts import start
 from hdpkit.random import STARTS, Streams
-from hdpkit.testing.cases import Corner, tiny_franchise
 from hdpkit.testing.exact import ExactModel
 from hdpkit.testing.pvalues import SampledTests, one_sample_p
 
@@ -23,13 +20,6 @@ FAMILY = SampledTests()
 WITNESS = dirichlet_multinomial_log_marginal(0.5, 3)
 MEASURE = hk.DirichletMultinomial(0.5, n_terms=3)
 KNOWN = hk.Known([[0.7, 0.3, 0.0], [0.2, 0.2, 0.6]], counts=5, frozen=[True, False])
-ONE_STEP = {
-    f"one step: {move!r}, {kernel}": (move, kernel, draws)
-    for move in (moves.SliceGibbs(), moves.CountGibbs())
-    for kernel, draws in (("fused", 800), ("reference", 200))
-}
-for one in ONE_STEP:
-    FAMILY.register(one, WEIGHT_P_VALUES)
 # Restaurants above the documents, whether one is held, the root, and the move.
 CELLS = {
     "customers of known dishes, by cell": (None, False, "weights", moves.CountGibbs()),
@@ -62,18 +52,6 @@ BURSTS = {
 }
 for one in BURSTS:
     FAMILY.register(one)
-
-
-@pytest.mark.parametrize("case", ONE_STEP)
-def test_one_step_leaves_seating_and_weights_invariant(case):
-    move, kernel, draws = ONE_STEP[case]
-    corner = Corner(1.5, 0.7)
-    tiny = tiny_franchise(
-        "2+1", MEASURE, store="counts", kernel=kernel, corner=corner, root="weights", known=KNOWN
-    )
-    model = ExactWeightModel(tiny, WITNESS)
-    schedule = [move, moves.RootWeights()]
-    FAMILY.check(case, lambda more, seed: one_step_of_points(model, schedule, draws * more, seed))
 
 
 LATER = ("by cell in a finite model", "by customer with a level above the documents")

@@ -1,54 +1,20 @@
 """Sweeps over documents at powers of the likelihood, and whole sweeps of all chains: sampled laws."""
 
 import numpy as np
-import pytest
-from exact_points import one_step_of_points
-from exact_weights import WEIGHT_P_VALUES, ExactWeightModel
-from replica_checks import Joint, tempered_log_marginal
+from replica_checks import Joint
 from scipy import stats
 
 import hdpkit as hk
 from hdpkit import moves
 from hdpkit.random import Streams
 from hdpkit.run.sweeps import Ensemble
-from hdpkit.testing.cases import Corner, tiny_franchise
 from hdpkit.testing.pvalues import SampledTests, one_sample_p
 
 FAMILY = SampledTests()
 DRAWS = 2000
 
-ONE_STEP = {
-    f"{move!r}, power {power}, {kernel}, {shape}": (move, power, kernel, shape)
-    for move, power, kernel, shape in (
-        (moves.SliceGibbs(), 0.3, "fused", "2+2"),
-        (moves.SliceGibbs(), 0.7, "fused", "three levels of three"),
-        (moves.SliceGibbs(), 0.3, "reference", "2+1"),
-        (moves.CountGibbs(), 0.3, "fused", "2+2"),
-        (moves.CountGibbs(), 0.7, "reference", "2+1"),
-        (moves.TableGibbs(), 0.3, "generic", "2+2"),
-    )
-}
-for one in ONE_STEP:
-    FAMILY.register(one, WEIGHT_P_VALUES)
 FAMILY.register("powers of topics", 3)
 FAMILY.register("all chains")
-
-
-@pytest.mark.parametrize("case", ONE_STEP)
-def test_one_step_at_a_power_leaves_seating_and_weights_invariant(case):
-    move, power, kernel, shape = ONE_STEP[case]
-    measure = hk.DirichletMultinomial(0.5, n_terms=3).tempered(power)
-    tiny = tiny_franchise(
-        shape, measure, store="counts", kernel=kernel, corner=Corner(1.5, 0.7), root="weights"
-    )
-    model = ExactWeightModel(tiny, tempered_log_marginal(0.5, power))
-    draws = DRAWS // 4 if kernel == "reference" else DRAWS
-    schedule = (
-        [move, moves.TableCounts(), moves.RootWeights()]
-        if kernel == "generic"
-        else [move, moves.RootWeights()]
-    )
-    FAMILY.check(case, lambda more, seed: one_step_of_points(model, schedule, draws * more, seed))
 
 
 def test_powers_of_topics_have_their_law():

@@ -1,10 +1,11 @@
 """Documents in parallel given drawn topics and root weights: the law of sweeps for any number of threads."""
 
+import marginals
 import numpy as np
 import pytest
 from exact_points import one_step_of_points
 from exact_weights import WEIGHT_P_VALUES, ExactWeightModel
-from marginals import dirichlet_multinomial_log_marginal
+from replica_checks import tempered_log_marginal
 from scipy import stats
 
 import hdpkit as hk
@@ -17,27 +18,55 @@ from hdpkit.testing.pvalues import SampledTests, one_sample_p
 FAMILY = SampledTests()
 DRAWS = 2000
 
-ONE_STEP = {
-    f"one step: {move!r}, {kernel}, {shape}": (move, kernel, shape, 0.5)
-    for move in (moves.SliceGibbs(), moves.CountGibbs())
-    for kernel, shape in (
-        ("fused", "2+2"),
-        ("fused", "2+1 with one at the root"),
-        ("fused", "three levels of three"),
-        ("fused", "three levels, inner customers"),
-        ("reference", "2+1"),
-    )
+BOTH = (moves.SliceGibbs(), moves.CountGibbs())
+SPREAD = [[1.2, 0.4], [0.4, 0.9]]
+KNOWN = hk.Known([[0.7, 0.3, 0.0], [0.2, 0.2, 0.6]], counts=5, frozen=[True, False])
+
+
+def topics(eta=0.5, power=1.0):
+    """Topics at a power of their likelihood, and the marginal of a dish."""
+    measure = hk.DirichletMultinomial(eta, n_terms=3)
+    return (measure if power == 1.0 else measure.tempered(power)), tempered_log_marginal(eta, power)
+
+
+def numbers(measure, marginal, *parameters):
+    return measure(*parameters), marginal(*parameters)
+
+
+OF_MEASURES = {
+    "counts": numbers(hk.GammaPoisson, marginals.gamma_poisson_log_marginal, 1.5, 0.8),
+    "bits": (hk.BetaBernoulli(0.7, 1.2, n_dims=3), marginals.beta_bernoulli_log_marginal(0.7, 1.2)),
+    "numbers": numbers(hk.NormalGamma, marginals.normal_gamma_log_marginal, 0.2, 0.5, 1.5, 0.8),
+    "vectors": numbers(
+        hk.NormalInverseWishart, marginals.normal_inverse_wishart_log_marginal, [0.2, -0.4], 0.7, 3.5, SPREAD
+    ),
+    "directions": numbers(hk.VonMisesFisher, marginals.von_mises_fisher_log_marginal, 2.5, [0.6, -0.8], 0.7),
+    "sparse topics": (
+        hk.SparseDirichletMultinomial(0.5, n_terms=3),
+        marginals.sparse_dirichlet_multinomial_log_marginal(0.5, 3, shapes=(1.0, 1.0)),
+    ),
 }
-# All gamma draws of a new topic are 0 in single precision with probability (1e-37)**(sum of eta).
-ONE_STEP |= {
-    f"one step: {move!r}, eta {eta}, {shape}": (move, "fused", shape, eta)
-    for move, shape, eta in (
-        (moves.SliceGibbs(), "2+2", 0.005),
-        (moves.CountGibbs(), "2+2", 1e-12),
-        (moves.SliceGibbs(), "three levels of three", 1e-30),
-        (moves.CountGibbs(), "three levels, inner customers", 0.02),
-    )
-}
+# The measure and its marginal, the move, the shape, draws by compiled code (a fourth by readable code), more.
+CASES = [
+    *((topics(), move, shape, DRAWS, {"kernel": kernel}) for move in BOTH for kernel, shape in (
+        ("fused", "2+2"), ("fused", "2+1 with one at the root"), ("fused", "three levels of three"),
+        ("fused", "three levels, inner customers"), ("reference", "2+1"),
+    )),
+    # All gamma draws of a new topic are 0 in single precision with probability (1e-37)**(sum of eta).
+    (topics(0.005), BOTH[0], "2+2", DRAWS, {}), (topics(1e-12), BOTH[1], "2+2", DRAWS, {}),
+    (topics(1e-30), BOTH[0], "three levels of three", DRAWS, {}),
+    (topics(0.02), BOTH[1], "three levels, inner customers", DRAWS, {}),
+    *((topics(), move, "2+1", 800, {"kernel": kernel, "known": KNOWN})
+      for move in BOTH for kernel in ("fused", "reference")),
+    *((topics(0.5, power), move, shape, DRAWS, {"kernel": kernel}) for move, power, kernel, shape in (
+        (BOTH[0], 0.3, "fused", "2+2"), (BOTH[0], 0.7, "fused", "three levels of three"),
+        (BOTH[0], 0.3, "reference", "2+1"), (BOTH[1], 0.3, "fused", "2+2"),
+        (BOTH[1], 0.7, "reference", "2+1"), (moves.TableGibbs(), 0.3, "generic", "2+2"),
+    )),
+    *((measure, BOTH[0], "2+1", 400, {}) for measure in OF_MEASURES.values()),
+    (OF_MEASURES["counts"], BOTH[1], "2+1", 400, {}),
+]  # fmt: skip
+ONE_STEP = {f"one step: {n}, {case[1]!r} over {case[0][0]!r}": case for n, case in enumerate(CASES)}
 for one in ONE_STEP:
     FAMILY.register(one, WEIGHT_P_VALUES)
 NEW_TOPICS = {
@@ -55,17 +84,21 @@ for one in ETAS:
     FAMILY.register(f"topics, eta {one}", len(COUNTS))
 
 
-@pytest.mark.parametrize("case", ONE_STEP)
+SOON = (0, 6, 10, 15, 18, 24)  # of each kind; the others with -m long
+
+
+@pytest.mark.parametrize(
+    "case",
+    [pytest.param(one, marks=[] if n in SOON else pytest.mark.long) for n, one in enumerate(ONE_STEP)],
+)
 def test_one_step_leaves_seating_and_weights_invariant(case):
-    move, kernel, shape, eta = ONE_STEP[case]
-    measure = hk.DirichletMultinomial(eta, n_terms=3)
-    tiny = tiny_franchise(
-        shape, measure, store="counts", kernel=kernel, corner=Corner(1.5, 0.7), root="weights"
-    )
-    assert tiny.kernel("reseat_documents") == kernel
-    model = ExactWeightModel(tiny, dirichlet_multinomial_log_marginal(eta, 3))
-    draws = DRAWS // 4 if kernel == "reference" else DRAWS
-    schedule = [move, moves.RootWeights()]
+    (measure, witness), move, shape, draws, options = ONE_STEP[case]
+    tiny = tiny_franchise(shape, measure, store="counts", corner=Corner(1.5, 0.7), root="weights", **options)
+    if move in BOTH and "kernel" in options:
+        assert tiny.kernel("reseat_documents") == options["kernel"]
+    model = ExactWeightModel(tiny, witness)
+    draws = draws // 4 if options.get("kernel") == "reference" else draws
+    schedule = [move, *([] if move in BOTH else [moves.TableCounts()]), moves.RootWeights()]
     FAMILY.check(case, lambda more, seed: one_step_of_points(model, schedule, draws * more, seed))
 
 

@@ -1,9 +1,6 @@
 """alpha and kappa of a sticky model, one step from exact draws of their law given tables, by quadrature."""
 
-import functools
-
 import numpy as np
-import pytest
 from scipy import special, stats
 
 import hdpkit as hk
@@ -71,27 +68,3 @@ def test_both_numbers_from_exact_draws():
     order = np.argsort(grid.ravel())
     cdf = np.cumsum(density.ravel()[order])
     assert stats.kstest(np.interp(shares, grid.ravel()[order], cdf), "uniform").pvalue > 1e-3
-
-
-@pytest.mark.parametrize("which", ["alpha", "kappa"])
-def test_one_number_given_the_other(which):
-    of_both = franchise_of()
-    line, density = law(of_both)
-    place = 330  # of the fixed number on the grid
-    fixed = float(np.exp(line[place]))
-    given = density[:, place] if which == "alpha" else density[place]
-    franchise = franchise_of(**({"kappa": fixed} if which == "alpha" else {"alpha": fixed}))
-    franchise.thaw({**of_both.freeze(), "concentration": franchise.freeze()["concentration"]})
-    set_kappa(franchise, fixed if which == "alpha" else 1.0)
-    move, ends = moves.Concentration() if which == "alpha" else moves.Sticky(), []
-    generator = np.random.default_rng(6)
-    for number in range(2500):
-        begin = float(np.exp(generator.choice(line, p=given / given.sum())))
-        (functools.partial(set_kappa, franchise) if which == "kappa" else _set(franchise))(begin)
-        move.apply(franchise, RandomStream((8, number)))
-        ends.append(franchise.concentration("rows") if which == "alpha" else franchise.topology.kappa)
-    assert p_of(np.array(ends), line, given) > 1e-3
-
-
-def _set(franchise):
-    return lambda value: franchise.set_concentration("rows", value)

@@ -375,26 +375,3 @@ def test_a_hierarchical_prior_of_independent_dimensions():
     assert numbers.rate == pytest.approx(hk.NormalGamma.weakly_informative(X[:, 1]).rate)
     given = hk.NormalGamma.hierarchical(np.zeros(3), variances=4.0)
     assert (given.rate, given.priors) == (2.0, measure.priors)
-
-
-@pytest.mark.parametrize("measure", [hk.DirichletMultinomial(0.5), hk.SparseDirichletMultinomial(0.5)])
-@pytest.mark.parametrize("seed", range(6))
-def test_counts_of_terms_move_with_the_numbers_of_their_dishes(measure, seed):
-    """Whatever numbers are left out: those of dishes that died are compacted, others may be."""
-    rng = np.random.default_rng(seed)
-    corpus = hk.Corpus.from_documents([rng.integers(0, 7, 90)], n_terms=7)
-    bank = measure.for_data(corpus).bank(corpus)
-    slots = np.append(np.sort(rng.choice(31, size=int(rng.integers(1, 20)), replace=False)), 31)
-    dishes = rng.choice(slots, 90).astype(np.int32)
-    dishes[: len(slots)] = slots
-    bank.rebuild(dishes, slots.tolist())
-    before = bank.counts(slots.tolist())
-    # Ascending, and none larger than the slot's own.
-    to, last = np.full(32, -1, dtype=np.int32), -1
-    for slot in slots:
-        last = int(rng.integers(last + 1, slot + 1)) if seed % 2 else last + 1
-        to[slot] = last
-    bank.relabelled(to)
-    assert np.array_equal(bank.counts(to[slots].tolist()), before)
-    empty = sorted(set(range(32)) - set(to[slots].tolist()))
-    assert not bank.counts(empty).any()

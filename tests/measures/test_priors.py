@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from hdpkit.priors import Above, Beta, Gamma, Normal, draw_from
+from hdpkit.priors import Above, Beta, Gamma, draw_from
 from hdpkit.random import RandomStream
 
 positive = st.floats(1e-3, 1e3)
@@ -40,22 +40,6 @@ def test_beta_density(a, b, x):
 def test_draws_have_the_law(prior, law):
     draws = prior.draw(np.random.default_rng(1), 20_000)
     assert stats.kstest(draws, law.cdf).pvalue > ALARM
-
-
-OWN = [
-    (Gamma(2.0, 4.0), lambda source: source.gamma(2.0) / 4.0),
-    (Beta(0.5, 3.0), lambda source: source.beta(0.5, 3.0)),
-    (Normal(1.0, 3.0), lambda source: 1.0 + 3.0 * source.normal()),
-]
-
-
-@pytest.mark.parametrize(("prior", "same"), OWN, ids=lambda one: getattr(type(one), "__name__", ""))
-def test_the_package_draws_from_its_priors_by_its_own_draws(prior, same):
-    assert draw_from(prior, RandomStream((3, 4))) == same(RandomStream((3, 4)))
-    several = draw_from(prior, RandomStream((3, 4)), 5)
-    assert several.shape == (5,)
-    assert several[0] == same(RandomStream((3, 4)))
-    assert prior.draw(RandomStream((3, 4)), (2, 3)).shape == (2, 3)
 
 
 def test_priors_of_a_users_own_are_given_a_numpy_generator():

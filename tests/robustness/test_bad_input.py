@@ -219,8 +219,7 @@ def check_refused(name, parameter, bad, franchise, function, good):
         assert isinstance(fact, str)
         assert fact.strip()
     text = str(error)
-    names = table.ROWS[name].aliases.get(parameter, parameter)
-    names = (names,) if isinstance(names, str) else names
+    names = [parameter, *table.ALIASES.get(parameter, "").split()]
     assert any(word in error.parameter for word in names), f"{text!r} doesn't name {names}"
     assert errors.short_repr(error.value) in text
     if told is None:

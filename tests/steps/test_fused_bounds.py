@@ -98,14 +98,3 @@ def test_the_chain_does_not_depend_on_what_is_remembered(state, store):
         fused_topics.forget(forgets.bank)
         forgets.bank.adopt(forgets.measure)
     assert same(remembers.freeze(), forgets.freeze())
-
-
-@both_stores
-def test_rows_over_a_sparse_measure_grow_within_a_sweep(store):
-    franchise = sparse(MEASURES["integrated"](), store, init="one", sweeps=0)
-    franchise.set_concentration("root", 1e3)
-    franchise.set_concentration("document", 10.0)
-    franchise.reseat(0, franchise.topology.n_customers, RandomStream((2, 3)))
-    assert len(fused_topics.bounds(franchise.bank)[0]) >= 64
-    check_bounds(franchise)
-    franchise.audit()

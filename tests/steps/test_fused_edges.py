@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from fused_cases import corpus, franchise_over, lockstep, many_dishes
+from fused_cases import corpus, franchise_over, lockstep
 
 import hdpkit as hk
 from hdpkit.data import Groups
@@ -86,31 +86,6 @@ def test_customers_of_the_root_among_others(store):
     for i in range(180):
         twin.reseat(i, i + 1, source)
     assert same(franchise.freeze(), twin.freeze())
-
-
-@both_stores
-def test_rows_that_grow_within_a_sweep_change_nothing(store):
-    roomy = many_dishes(store)  # its rows have room for more dishes than it has
-    tight = roomy.copy()
-    tight.set_concentration("root", 1e4)
-    roomy.set_concentration("root", 1e4)
-    n = roomy.topology.n_customers
-    for franchise in (roomy, tight):
-        franchise.reseat(0, n, RandomStream((9, 9)))
-        franchise.audit()
-    assert same(roomy.freeze(), tight.freeze())
-
-
-def test_growth_from_one_line_of_slots():
-    franchise = franchise_over(corpus(10, 40, 50), "histogram", init="one", sweeps=0)
-    franchise.reseat(0, 1, RandomStream((2, 2)))
-    assert len(fused_topics.bounds(franchise.bank)[0]) == 16
-    franchise.set_concentration("root", 1e3)
-    franchise.set_concentration("document", 10.0)
-    franchise.reseat(0, franchise.topology.n_customers, RandomStream((2, 3)))
-    assert len(fused_topics.bounds(franchise.bank)[0]) >= 64
-    franchise.audit()
-    lockstep(franchise)
 
 
 @both_stores

@@ -170,19 +170,6 @@ def test_a_choice_that_looks_at_eta_only_is_caught(monkeypatch):
         assert law[NEW] > 0.99 > join
 
 
-def test_the_kernel_follows_a_discount_that_is_resampled():
-    root = hk.Restaurant(hk.DirichletMultinomial(1.0), concentration=1.0, discount=hk.Beta(1.0, 1e-3))
-    document = hk.Restaurant(root, each="document")
-    franchise = hk.Franchise(document, hk.Corpus.from_documents([[0, 1], [1]] * 20, n_terms=4))
-    kernels_seen = set()
-    schedule = hk.Scheduler([hk.moves.TableGibbs(), hk.moves.Discount()])
-    for _ in schedule.sample(franchise, 60, rng=1):
-        _, d = franchise.hyperparameters.values_of("root")
-        kernels_seen.add(franchise.kernel("reseat"))
-        assert (franchise.kernel("reseat") == "fused") == (1.0 - d >= (2 + 4.0) * 2.0**-24)
-    assert kernels_seen == {"fused", "generic"}
-
-
 def test_a_long_document_counts():
     """A dish of one table may be as large as its document."""
     for length, kernel in ((10_000, "fused"), (20_000, "generic")):

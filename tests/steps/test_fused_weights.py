@@ -1,13 +1,11 @@
 """The fused sweep of topic models under a root with weights, at weights and hyperparameters of all sizes."""
 
 import numpy as np
-import pytest
 from fused_cases import corpus, franchise_over, p_of
 from sites import NEW
 from test_fused_ends import campaign, topics_at_the_ends
 from test_fused_sites import law_at
 
-from hdpkit import moves
 from hdpkit.franchise.freezing import take_over
 from hdpkit.random import RandomStream
 from hdpkit.testing.pvalues import SampledTests
@@ -32,22 +30,6 @@ def weights_at_the_ends(generator):
 def test_weights_and_hyperparameters_at_their_ends():
     served = campaign(40, 1, weights_at_the_ends, checked=["fused"])
     assert min(served.values()) > 0
-
-
-@pytest.mark.parametrize("store", ["explicit", "histogram", "counts"])
-def test_sweeps_leave_the_state_whole(store):
-    d = 0.0 if store == "counts" else 0.3
-    data = corpus(20, 30, 40)
-    franchise = franchise_over(data, store, eta=0.3, root=(30.0, 0.2), below=(6.0, d), above="weights")
-    n, source = franchise.topology.n_customers, RandomStream((2, 2))
-    for _ in range(6):
-        franchise.reseat(0, n // 2, source)
-        franchise.audit()
-        moves.DishGibbs().apply(franchise, source)
-        franchise.reseat(n // 2, n, source)
-        moves.RootWeights().apply(franchise, source)
-        franchise.settle()
-        franchise.audit()
 
 
 FAMILY = SampledTests()

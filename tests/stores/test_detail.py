@@ -15,7 +15,6 @@ from hdpkit.stores import (
     FrozenSeating,
     FrozenSeats,
     FrozenSizes,
-    labelled_seating,
 )
 from hdpkit.stores.frozen import COMPILED, READABLE
 from hdpkit.testing import tiny_franchise
@@ -78,20 +77,6 @@ def test_forms_of_less_detail_follow():
         for form, more in ((counts, Detail.SIZES), (counts, Detail.SEATS), (sizes, Detail.SEATS)):
             with pytest.raises(errors.StateError, match="source"):
                 form.to(more, tree)
-
-
-@pytest.mark.parametrize(("n", "t"), [(2, 1), (4, 2), (5, 3), (6, 2), (6, 5), (6, 6)])
-@pytest.mark.parametrize("a", [0.05, 1.0, 17.0])
-def test_a_trial_that_succeeds_has_the_law_of_openings_in_turn(n, t, a):
-    def attempt(source):
-        opens = labelled_seating.trial(n, t, a, source)
-        return None if opens is None else tuple(map(bool, opens))
-
-    law = law_of(attempt)
-    law.pop(None, None)
-    succeeds = sum(law.values())
-    expected = law_of(lambda source: tuple(map(bool, labelled_seating.openings_in_turn(n, t, source))))
-    compare({key: p / succeeds for key, p in law.items()}, expected)
 
 
 @pytest.mark.parametrize("draws", [COMPILED, READABLE], ids=["compiled", "readable"])

@@ -8,11 +8,9 @@ from hdpkit.testing.exact import checked_matrix
 
 
 class Audits:
-    """Audits of one franchise, each state of it once.
+    """Audits of one franchise, each state of it once: many branches end in one state.
 
-    Many branches end in one state. An audit reads the frozen seating, the counts that the store keeps, the
-    statistics and the slots; where all of these are the same as in a state before, so is what it finds. Over
-    compiled stores and banks, which keep their counts to themselves, every branch is audited.
+    Compiled stores and banks keep their counts to themselves: over them every branch is audited.
     """
 
     def __init__(self, franchise):

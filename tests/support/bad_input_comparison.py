@@ -69,7 +69,6 @@ COMPARISON = {
             "rule": [5, "1.05", 1.05, {}, hk.ConvergenceRule],
             "clock": [None, 5, "", "sun", b"wall", ["wall"]],
         },
-        aliases={"schedules": ("schedules", "moves"), "inits": ("inits", "init", "frozen")},
     ),
     "check_mixing": Row(
         lambda franchise: (
@@ -89,12 +88,10 @@ COMPARISON = {
             "clock": [None, 5, "", "sun", b"wall", ["wall"]],
             "progress": [bad for bad in NO_FUNCTION if bad is not None],
         },
-        aliases={"schedule": ("schedule", "moves"), "inits": ("inits", "init", "frozen")},
     ),
     "Candidate": Row(
         lambda franchise: (hk.Candidate, {"franchise": franchise, "schedule": TABLES}),
         {"franchise": [None, *FRANCHISES], "schedule": NO_MOVES},
-        aliases={"schedule": "moves"},
     ),
     "ConvergenceRule": Row(
         lambda franchise: (hk.ConvergenceRule, {}),

@@ -146,16 +146,10 @@ DATA = {
             "names": NO_NAMES,
             "groups": NO_GROUPS,
         },
-        aliases={
-            "docs": ("docs", "document", "corpus"),
-            "n_terms": ("n_terms", "document 1"),
-            "groups": ("groups", "label"),
-        },
     ),
     "Corpus.from_counts": Row(
         plain(hk.Corpus.from_counts, X=[[2, 1, 0], [0, 1, 1], [0, 0, 0]]),
         {"X": COUNTS, "vocabulary": NO_VOCABULARY, "names": NO_NAMES, "groups": NO_GROUPS},
-        aliases={"X": ("counts", "corpus", "number of tokens"), "groups": ("groups", "label")},
     ),
     "Corpus.plus": Row(
         plain(corpus().plus, more=corpus()),
@@ -175,12 +169,6 @@ DATA = {
             "groups": NO_GROUPS,
             "n_terms": [*optional(whole(1, 2**31 - 1)), Told(2, "line 2")],
         },
-        aliases={
-            "path": ("path", "file", "line", "corpus", "number of tokens"),
-            "vocabulary": ("vocabulary", "line 2"),
-            "groups": ("groups", "label"),
-            "n_terms": ("n_terms", "line 2"),
-        },
     ),
     "Corpus.from_uci": Row(
         plain(hk.Corpus.from_uci, path=file(b"3\n3\n4\n1 1 2\n1 2 1\n2 2 1\n2 3 1\n")),
@@ -190,11 +178,6 @@ DATA = {
             "names": NO_NAMES,
             "limits": NO_LIMITS,
             "groups": NO_GROUPS,
-        },
-        aliases={
-            "path": ("path", "file", "line", "corpus", "number of tokens"),
-            "vocabulary": ("vocabulary", "line 2"),
-            "groups": ("groups", "label"),
         },
     ),
     "Corpus.convert": Row(
@@ -220,11 +203,6 @@ DATA = {
             "limits": NO_LIMITS,
             "groups": NO_GROUPS,
         },
-        aliases={
-            "path": ("path", "file", "line", "corpus", "number of tokens"),
-            "vocabulary": ("vocabulary", "line 2"),
-            "groups": ("groups", "label"),
-        },
     ),
     "Corpus.save": Row(
         lambda franchise: (corpus().save, {"folder": new_folder()}),
@@ -233,12 +211,10 @@ DATA = {
     "Corpus.open": Row(
         lambda franchise: (hk.Corpus.open, {"folder": saved(), "verify": True}),
         {"folder": [*NO_FOLDER, Told(FOLDER.name, "No such file")]},
-        aliases={"folder": ("folder", "file")},
     ),
     "ShardedCorpus.open": Row(
         lambda franchise: (hk.ShardedCorpus.open, {"folder": sharded().folder}),
         {"folder": [*NO_FOLDER, Told(FOLDER.name, "No such file")]},
-        aliases={"folder": ("folder", "file")},
     ),
     "ShardedCorpus.is_present": Row(
         lambda franchise: (sharded().is_present, {"number": 1}), {"number": whole(0, 1)}
@@ -273,36 +249,32 @@ DATA = {
             "names": NO_NAMES,
             "groups": NO_GROUPS,
         },
-        aliases={"blocks": ("blocks", "corpus"), "groups": ("groups", "label")},
     ),
-    "Corpus.term": Row(plain(corpus().term, v=0), {"v": whole(0, 2)}, aliases={"v": "term"}),
+    "Corpus.term": Row(plain(corpus().term, v=0), {"v": whole(0, 2)}),
     "Corpus.document_of": Row(plain(corpus().document_of, customer=0), {"customer": whole(0, 6)}),
     "Corpus.document_customers": Row(
-        plain(corpus().document_customers, d=0), {"d": whole(0, 2)}, aliases={"d": "document"}
+        plain(corpus().document_customers, d=0), {"d": whole(0, 2)}
     ),
     "Corpus.with_values": Row(
         plain(corpus().with_values, values=[0, 1, 2, 0, 1, 2, 0]),
         {"values": TERMS},
-        aliases={"values": ("values", "document 2")},
     ),
-    "Corpus.codes": Row(plain(corpus().codes, name="document"), {"name": LABELS}, aliases={"name": "label"}),
+    "Corpus.codes": Row(plain(corpus().codes, name="document"), {"name": LABELS}),
     "Corpus.codes_between": Row(
         plain(corpus().codes_between, name="document", first=2, last=7),
         {"name": LABELS, "first": whole(0, 7), "last": whole(2, 7)},
-        aliases={"name": "label"},
     ),
     "Groups.codes_between": Row(
         plain(groups().codes_between, name="group", first=1, last=3),
         {"name": LABELS, "first": whole(0, 3), "last": whole(1, 3)},
-        aliases={"name": "label"},
     ),
-    "Corpus.keys": Row(plain(corpus().keys, name="document"), {"name": LABELS}, aliases={"name": "label"}),
+    "Corpus.keys": Row(plain(corpus().keys, name="document"), {"name": LABELS}),
     "Corpus.key_view": Row(
-        plain(corpus().key_view, name="document"), {"name": LABELS}, aliases={"name": "label"}
+        plain(corpus().key_view, name="document"), {"name": LABELS}
     ),
-    "Groups.numbers": Row(plain(groups().numbers, name="group"), {"name": LABELS}, aliases={"name": "label"}),
+    "Groups.numbers": Row(plain(groups().numbers, name="group"), {"name": LABELS}),
     "Corpus.numbers": Row(
-        plain(corpus().numbers, name="document"), {"name": LABELS}, aliases={"name": "label"}
+        plain(corpus().numbers, name="document"), {"name": LABELS}
     ),
     "Groups.from_arrays": Row(
         plain(hk.Groups.from_arrays, arrays=[[0.5], [1.0, 2.0], []], names=["a", "b", "c"], label="group"),
@@ -316,7 +288,6 @@ DATA = {
             "groups": [*NO_GROUPS[:-1], {"group": ["x", "y", "z"]}],
             "label": [None, 5, "", b"group", ["group"]],
         },
-        aliases={"groups": ("groups", "label")},
     ),
     "Sequences.from_arrays": Row(
         plain(
@@ -339,7 +310,6 @@ DATA = {
             "vocabulary": NO_VOCABULARY,
             "label": [None, 5, "", b"sequence", ["sequence"]],
         },
-        aliases={"groups": ("groups", "label")},
     ),
     "Sequences.with_values": Row(
         plain(sequences().with_values, values=[1.0, 2.0, 3.0]),
@@ -348,7 +318,6 @@ DATA = {
     "Groups.from_labels": Row(
         plain(hk.Groups.from_labels, values=[0.5, 1.0, 2.0], labels={"g": ["x", "y", "y"]}),
         {"values": [None, 5, "abc", {}, [], {1, 2}], "labels": NO_GROUPS[:-1]},
-        aliases={"labels": ("labels", "label")},
     ),
     "Groups.plus": Row(
         plain(groups().plus, more=groups()),

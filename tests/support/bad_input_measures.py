@@ -40,12 +40,9 @@ DIMS = optional(whole(0, 2**31 - 1))
 package = import_module("hdpkit.base_measures")  # hk.base_measures is the registry
 
 
-def both(name, good, bad, aliases=None):
+def both(name, good, bad):
     """Rows of a measure and of its readable twin."""
-    return {
-        kind: Row(plain(getattr(package, kind), **good), bad, aliases or {})
-        for kind in (name, f"{name}Reference")
-    }
+    return {kind: Row(plain(getattr(package, kind), **good), bad) for kind in (name, f"{name}Reference")}
 
 
 MEASURES = {
@@ -161,7 +158,6 @@ MEASURES = {
                 "proportions": [None, 5, True, "", "both", b"stored", ["stored"]],
                 "n_terms": optional(whole(2, 2**31 - 1)),
             },
-            {"selection": ("r", "s")},
         )
         for name in ("SparseDirichletMultinomial", "SparseDirichletMultinomialReference")
     },

@@ -312,7 +312,6 @@ MODEL = {
                 Told({"beta": 1.0}, "['beta']"),
             ]
         },
-        aliases={"values": ("eta", "parameters")},
     ),
     "Franchise.log_likelihood": Row(
         lambda franchise: (franchise.log_likelihood, {"measure": franchise.measure.tempered(0.5)}),
@@ -334,7 +333,6 @@ MODEL = {
             "frozen": [*(Told(value, "frozen state") for value in (None, 5, "state", [], {})), *NO_STATE],
             "source": [5, "rng", np.random.default_rng(0), [0.5], object()],
         },
-        aliases={"frozen": ("frozen state", "frozen")},
     ),
     "Franchise.reseat": Row(
         lambda franchise: (franchise.reseat, {"first": 0, "last": 7, "source": stream()}),
@@ -477,12 +475,10 @@ MODEL = {
     "Proposal.set_hyperparameters": Row(
         proposal("set_hyperparameters", name="root", concentration=2.0, discount=None),
         {"concentration": optional(POSITIVE), "discount": [*optional(REAL), -0.1, 1.0]},
-        {"concentration": "value", "discount": "value"},
     ),
     "Proposal.set_part": Row(
         proposal("set_part", name="root weights", frozen={"weights": [0.25] * 4}),
         {"frozen": [None, 5, "weights", [], {}, {"weights": [1.0, NAN]}]},
-        {"frozen": ("frozen", "root weights")},
         run=skipped(
             "the number of dishes depends on the start: tests/franchise/test_taking_back.py sets parts"
         ),

@@ -83,7 +83,6 @@ MODELS = {
             "vocabulary": [v for v in NO_VOCABULARY if not isinstance(v, Told) or "'</s>'" not in v.told],
             "kernel": [None, 5, "fast", ["auto"]],
         },
-        aliases={"start": ("start", "vocabulary"), "end": ("end", "start", "vocabulary")},
     ),
     "NGramModel.fit": Row(
         fresh("fit", text=TEXT, sweeps=3, burn_in=1, samples=2, rng=0),
@@ -93,7 +92,6 @@ MODELS = {
             **KEPT,
             "moves": [value for value in NO_MOVES if value is not None],
         },
-        aliases={"text": ("text", "sentence", "file", "source")},
     ),
     "NGramModel.open": Row(
         lambda franchise: (hk.NGramModel.open, {"folder": folder(), "allow": ()}),
@@ -107,17 +105,14 @@ MODELS = {
     "NGramModel.add": Row(
         fresh("add", text=TEXT, sweeps=3, burn_in=1, samples=2),
         {"text": NO_TEXT, **PLAN, **KEPT},
-        aliases={"text": ("text", "sentence", "file", "source")},
     ),
     "NGramModel.remove": Row(
         fresh("remove", first=0, last=1),
         {"first": [*whole(0, 2), Told(2, "1")], "last": [*whole(0, 2), Told(2, "2 sentences left out")]},
-        aliases={"first": ("first", "last")},
     ),
     "NGramModel.restaurant": Row(
         method("restaurant", context=("a",)),
         {"context": [("never",), ("a", "b", "a"), None, 5, "ab", (["a"],)]},
-        aliases={"context": ("context", "key")},
     ),
     "NGramModel.probability": Row(
         method("probability", word="a", context=("b",)),
@@ -133,17 +128,14 @@ MODELS = {
                 Told(np.zeros((1, 1)), "an array of shape (1, 1)"),
             ]
         },
-        aliases={"sentence": "sentence"},
     ),
     "NGramModel.score": Row(
         method("score", text=TEXT),
         {"text": NO_TEXT},
-        aliases={"text": ("text", "sentence", "file", "source")},
     ),
     "NGramModel.perplexity": Row(
         method("perplexity", text=TEXT),
         {"text": [*NO_TEXT, [["never"]], Told([], "no token")]},
-        aliases={"text": ("text", "sentence", "file", "source")},
     ),
     "NGramModel.export_arpa": Row(
         lambda franchise: (fitted().export_arpa, {"path": folder() / "model.arpa"}),

@@ -50,11 +50,6 @@ NGRAMS = {
             ],
             "vocabulary": NO_VOCABULARY,
         },
-        aliases={
-            "sentences": ("sentences", "sentence"),
-            "start": ("start", "vocabulary"),
-            "end": ("end", "start", "vocabulary"),
-        },
     ),
     "NGrams.from_pairs": Row(
         plain(hk.NGrams.from_pairs, words=["a", "b"], contexts=[(), ("a",)], order=3, vocabulary=["a", "b"]),
@@ -66,7 +61,6 @@ NGRAMS = {
                 value for value in NO_VOCABULARY if not isinstance(value, Told) or "shape" in value.told
             ],
         },
-        aliases={"words": ("words", "contexts")},
     ),
     "NGrams.word_id": Row(plain(sentences().word_id, word="a"), {"word": [["a"], {}, {"a"}]}),
     "NGrams.symbol_ids": Row(
@@ -88,17 +82,14 @@ NGRAMS = {
     "NGrams.plus": Row(
         plain(sentences().plus, sentences=[["b"]]),
         {"sentences": SENTENCES},
-        aliases={"sentences": ("sentences", "sentence")},
     ),
     "NGrams.plus_pairs": Row(
         plain(pairs().plus_pairs, words=["a", "b"], contexts=[(), ("a",)]),
         {"words": WORDS, "contexts": CONTEXTS},
-        aliases={"words": ("words", "contexts")},
     ),
     "NGrams.without": Row(
         plain(sentences().without, first=0, last=1),
         {"first": [*whole(0, 2), Told(2, "1")], "last": [*whole(0, 2), Told(2, "2 sentences left out")]},
-        aliases={"first": ("first", "last")},
     ),
     "NGrams.with_order": Row(plain(sentences().with_order, order=2), {"order": whole(1, 1000)}),
     "NGrams.with_values": Row(

@@ -77,7 +77,6 @@ PLOTS = {
             "keys": [5, "n_dishes", {"n_dishes"}, [], ["no such key"], [5], ["concentration/document"]],
             "after": [*whole(0), Told(4, "less than the number of sweeps")],
         },
-        aliases={"keys": ("keys", "key")},
     ),
     "plots.topic_shares": Row(
         drawn("topic_shares", samples=[[3, 2], [4, 1, 1]]),

@@ -18,7 +18,7 @@ from bad_input_ngrams import NGRAMS
 from bad_input_plots import PLOTS
 from bad_input_runs import RUNS
 from bad_input_summaries import SUMMARIES
-from bad_values import BY_NAME, Anything, Made, Told, tiny  # noqa: F401 - for the test, too
+from bad_values import ALIASES, BY_NAME, Anything, Made, Told, tiny  # noqa: F401 - for the test, too
 
 import hdpkit as hk
 

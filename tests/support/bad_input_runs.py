@@ -161,9 +161,8 @@ RUNS = {
             "samples": [0, -1, 1.5, True, "some", [3], {"after": 1}],
             "callbacks": [None, 5, print, "ab", [5], {"print": print}],
         },
-        aliases={"init": ("init", "frozen state")},
     ),
-    "Scheduler.sample": Row(run_arguments("sample"), RUN, aliases={"init": ("init", "frozen state")}),
+    "Scheduler.sample": Row(run_arguments("sample"), RUN),
     # ------------------------------------------------------------------ traces, progress, registries
     "Trace": Row(
         plain(hk.Trace, record={"mine": len}, seed=1, exact=True),
@@ -210,10 +209,10 @@ RUNS = {
         {"name": [*NO_TEXT, "here"], "thing": [None, 5, "thing", []], "examples": [None, 5, "examples", []]},
     ),
     "Registry.remove": Row(
-        lambda franchise: (fresh_registry().remove, {"name": "here"}), {}, aliases={"name": "toy"}
+        lambda franchise: (fresh_registry().remove, {"name": "here"}), {}
     ),
     "Registry.__getitem__": Row(
-        lambda franchise: (fresh_registry().__getitem__, {"name": "here"}), {}, aliases={"name": "toy"}
+        lambda franchise: (fresh_registry().__getitem__, {"name": "here"}), {}
     ),
     # ------------------------------------------------------------------ the harness
     "testing.check_move": Row(

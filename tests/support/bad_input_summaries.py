@@ -50,7 +50,6 @@ SUMMARIES = {
             "partition": [5, "yes", [], {}],
             "chain": [-1, 0.5, "0", [], 99],
         },
-        aliases={"given": ("given", "folder", "run")},
     ),
     "summaries.match_topics": Row(
         lambda franchise: (
@@ -66,7 +65,6 @@ SUMMARIES = {
             "other": [None, 5, "", [], {}, hk.Trace(), hk.Sample],
             "min_cosine": SHARE,
         },
-        aliases={"one": ("one", "folder", "run"), "other": ("other", "folder", "run")},
     ),
     "summaries.trends": Row(
         lambda franchise: (
@@ -123,7 +121,6 @@ SUMMARIES = {
             "vocabulary": [5, "abc", Told(["a"], "1 words")],
             "as_gensim": [None, 5, "yes"],
         },
-        aliases={"topics": ("topics", "n_terms")},
     ),
     "summaries.co_clustering": Row(
         lambda franchise: (hk.summaries.co_clustering, {"labels": LABELS, "items": [0, 2]}),
@@ -200,6 +197,5 @@ SUMMARIES = {
             "commands": [None, 5, "yes"],
             "words": [5, "topics", {"topics": "themes"}],
         },
-        aliases={"trace": ("trace", "folder", "run")},
     ),
 }  # fmt: skip

@@ -41,13 +41,11 @@ class Made:
 class Row:
     """A public function: what builds it with good arguments, and bad values by parameter.
 
-    ``aliases`` holds other words for a parameter that the error may name; ``run`` replaces the call with the
-    good values where that would take long or leave something behind.
+    ``run`` replaces the call with the good values where that would take long or leave something behind.
     """
 
     build: Callable[[hk.Franchise], tuple[Callable[..., Any], dict[str, Any]]]
     bad: dict[str, Any]
-    aliases: dict[str, Any] = attrs.field(factory=dict)
     run: Callable[..., Any] | None = None
 
 
@@ -109,6 +107,19 @@ BY_NAME = {
     "after": whole(0), "name": NO_NAME, "on_interrupt": NO_INTERRUPT, "particles": whole(1, 2**31),
     "progress": NO_FUNCTION, "reversible": NO_FLAG, "rng": NO_SEED, "seed": whole(0), "sweep": whole(0),
     "threads": whole(1), "verify": NO_FLAG, "width": POSITIVE,
+}  # fmt: skip
+# Other words that an error may name a parameter by.
+ALIASES = {
+    "X": "counts corpus tokens", "blocks": "corpus", "concentration": "value", "context": "key",
+    "d": "document", "data": "terms label each values document held_out", "discount": "value",
+    "docs": "document corpus",
+    "end": "start vocabulary", "first": "last", "folder": "file", "frozen": "weights", "given": "folder run",
+    "groups": "label", "held_out": "terms", "init": "frozen", "inits": "init frozen", "keys": "key",
+    "labels": "label", "n_terms": "document line", "name": "label toy", "one": "folder run",
+    "other": "folder run", "path": "file line corpus tokens", "schedule": "moves", "schedules": "moves",
+    "selection": "r s", "sentences": "sentence", "start": "vocabulary", "text": "sentence file source",
+    "topics": "n_terms", "trace": "folder run", "v": "term", "values": "document eta parameters",
+    "vocabulary": "line", "words": "contexts",
 }  # fmt: skip
 NO_MOVES = [*NO_SEQUENCE, [], [None], [5], ["TableGibbs"], [hk.moves.TableGibbs], hk.moves.TableGibbs()]
 

@@ -8,22 +8,11 @@ import numpy as np
 def learned_probabilities(
     phi, prior, mass, theta, terms, counts, wanted, passes=2000, repeats=(math.inf, 0.0)
 ):
-    """Probabilities of the wanted terms, of one document.
+    """Probabilities of the wanted terms, of one document with these observed terms and counts.
 
-    Parameters
-    ----------
-    phi : array, shape (K, V)
-        Means of the topics.
-    prior, mass : arrays, shape (K,)
-        Pseudo-counts of the topics in the document; tokens and pseudo-counts of each topic. If ``mass`` is
-        infinite, topics don't learn.
-    theta : array, shape (K,)
-        Proportions under topics that stay as they are.
-    terms, counts : arrays, shape (n,)
-        The observed words; whole numbers if topics differ by document.
-    wanted : array of int
-    repeats : tuple of float
-        Concentration and discount of the topics of a document; by default they are those of the corpus.
+    ``prior`` and ``mass`` are pseudo-counts of the topics in the document, and tokens and pseudo-counts of a
+    topic, infinite where topics don't learn; ``theta``, (K,), are proportions under topics that stay as they
+    are; ``repeats`` are concentration and discount of the topics of a document.
     """
     b, a = repeats
     learns = bool(np.isfinite(mass).all())

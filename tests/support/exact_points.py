@@ -2,7 +2,7 @@
 
 import abc
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, ClassVar
 
 import numpy as np
@@ -141,3 +141,42 @@ def one_step_of_points(
         counts = np.bincount(np.minimum(np.array(values) * BINS, BINS - 1).astype(int), minlength=BINS)
         p_values.append(one_sample_p(counts, np.full(BINS, 1.0 / BINS)))
     return dict(zip(model.P_VALUES, p_values, strict=True))
+
+
+def spread_of_log_joint(model: ExactModel) -> float:
+    """How far the log joint of the states is from the log of the enumerated posterior plus a constant."""
+    offsets = []
+    for state in range(len(model.states)):
+        if isinstance(model, PointModel):
+            given = model.generic_numbers(state)
+            franchise, p = model.enter(state, given), model.density(state, given)
+        else:
+            franchise, p = model.enter(state), float(model.pi[state])
+        offsets.append(franchise.log_joint() - math.log(p))
+        franchise.audit()
+    return float(np.ptp(offsets))
+
+
+def distribution(log_density: Callable[[float], float], grid: Floats) -> Floats:
+    """Distribution function at exp(grid), of a number with this log density up to a constant."""
+    logs = np.array([log_density(math.exp(y)) + y for y in grid])
+    cdf = np.cumsum(np.exp(logs - logs.max()))
+    return cdf / cdf[-1]
+
+
+def p_values_of_updates(
+    franchise: Franchise, move: Move, laws: Sequence[Floats], grid: Floats, draws: int, seed: int,
+    put: Callable[[int, float], Any], get: Callable[[int], float],
+) -> list[float]:  # fmt: skip
+    """P-values of the hypothesis that a move leaves these laws of numbers alone, from exact draws of them."""
+    streams = Streams(seed)
+    starts = streams.source(1).uniform((draws, len(laws)))
+    found: list[list[float]] = [[] for _ in laws]
+    for number, row in enumerate(starts.tolist()):
+        for place, (u, law) in enumerate(zip(row, laws, strict=True)):
+            put(place, math.exp(float(np.interp(u, law, grid))))
+        move.apply(franchise, streams.source(2, number))
+        for place, law in enumerate(laws):
+            found[place].append(float(np.interp(math.log(get(place)), grid, law)))
+    bins = [np.minimum(np.array(own) * BINS, BINS - 1).astype(int) for own in found]
+    return [one_sample_p(np.bincount(own, minlength=BINS), np.full(BINS, 1.0 / BINS)) for own in bins]

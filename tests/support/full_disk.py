@@ -8,13 +8,7 @@ from hdpkit import files
 
 
 class FullDisk:
-    """Calls that write find the disk full, from this one on (counted from 0); half of its bytes are written.
-
-    Attributes
-    ----------
-    found : bool
-        Whether there were so many calls.
-    """
+    """Calls that write find the disk full, from this one on (from 0); half of its bytes are written."""
 
     def __init__(self, patch, at):
         self.found = False

@@ -1,18 +1,12 @@
-"""The exact conditional distributions of theta and of d given seatings, by quadrature, for tests of moves.
+"""The exact conditional distributions of theta and of d given seatings, by quadrature.
 
-In restaurants with n_j customers at T_j tables, n_jt of them at table t (those with n_j = 0 left out),
-
-    p(theta | ...) ~ p(theta) prod_j [theta+d_j]_(d_j)^(T_j-1) / [theta+1]_1^(n_j-1),
-    p(d | ...)     ~ p(d) prod_j [theta_j+d]_d^(T_j-1) prod_t [1-d]_1^(n_jt-1).
-
-A prior may be one of theta + d. A step from an exact draw must end in an exact draw: no burn-in, independent
-draws, and a bound that holds for every sample size (Dvoretzky, Kiefer and Wolfowitz 1956, with the constant
-of Massart 1990).
+A step from an exact draw must end in an exact draw: no burn-in, independent draws, and a bound that holds for
+every sample size (Dvoretzky, Kiefer and Wolfowitz 1956, with the constant of Massart 1990).
 """
 
 import abc
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 import numpy.typing as npt
@@ -21,7 +15,6 @@ from scipy.interpolate import PchipInterpolator
 from scipy.special import expit, gammaln, log_expit, logit
 
 from hdpkit.arrays import Floats
-from hdpkit.errors import ParameterError
 from hdpkit.priors import Prior
 
 N_NODES_TO_FIND_IT = 1001  # on the entire line, to find where the distribution has its mass
@@ -89,8 +82,6 @@ class ConcentrationLaw(_Law):
         *,
         shifted: bool = False,
     ) -> None:
-        if len(customers) != len(tables):
-            raise ParameterError("tables", tables, f"{len(customers)} numbers", "Give one per restaurant.")
         self.prior = prior
         discounts = np.broadcast_to(discount, len(tables)).tolist()
         self.shift = float(np.max(discount)) if shifted else 0.0
@@ -163,17 +154,6 @@ class DiscountLaw(_Law):
     def from_line(self, y: Floats) -> Floats:
         """The discount."""
         return np.asarray(self.low + (1.0 - self.low) * expit(y))
-
-
-def one_step_distance(
-    law: ConcentrationLaw | DiscountLaw,
-    step: Callable[[float], float],
-    n_draws: int,
-    generator: np.random.Generator,
-) -> float:
-    """Kolmogorov's distance between a law and that of one step from independent exact draws of it."""
-    starts = law.quantile(generator.random(n_draws))
-    return law.distance(np.array([step(float(x)) for x in starts]))
 
 
 def dkw_bound(n_draws: int, error_rate: float) -> float:

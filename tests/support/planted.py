@@ -1,13 +1,7 @@
-"""Planted bugs: known mistakes, put into the production code within a block.
-
-They measure which mistakes a test suite detects. Each `PlantedBug` names the check that must fail while it is
-planted; ``tests/exact/test_planted_bugs.py`` fails if one survives, or if its place in the source is no
-longer found.
+"""Planted bugs: known mistakes, put into the production code within a block, where each must be detected.
 
 Modules are not executed again: the mutated source is compiled, and the code of the functions that differ is
-exchanged in place, so that it is active wherever a function was imported, stored or bound.
-
-Compiled code can't be exchanged: ``tests/bugs/planting.py`` compiles copies of the fused sweeps with faults.
+exchanged in place. Compiled code can't be exchanged: ``tests/bugs/planting.py`` compiles copies with faults.
 """
 
 import ast

@@ -20,9 +20,10 @@ def digest_of(trace):
     return found.hexdigest()[:16]
 
 
-def topics(store, concentration, discount, eta, extra, sweeps=150):
+def topics(store, concentration, discount, measure, extra, sweeps=150):
     """Topics of a small corpus, with hyperparameters of restaurants by group."""
-    root = hk.Restaurant(hk.DirichletMultinomial(eta), concentration=hk.Gamma(2.0, 0.2), discount=discount)
+    measure = measure if isinstance(measure, hk.BaseMeasure) else hk.DirichletMultinomial(measure)
+    root = hk.Restaurant(measure, concentration=hk.Gamma(2.0, 0.2), discount=discount)
     own = hk.Restaurant(root, concentration=concentration, discount=discount, each="document")
     franchise = hk.Franchise(own, corpus(15, 30, 40), store=store)
     schedule = [moves.TableGibbs(), moves.DishGibbs(), moves.SplitMerge(), *extra]
@@ -71,6 +72,16 @@ def levels(move):
     return hk.Scheduler(schedule, threads=2).run(franchise, sweeps=60, rng=3, init=hk.init.Random(8))
 
 
+def cells(dishes):
+    """Large counts by cell, in many dishes."""
+    counts = np.random.default_rng(1).poisson(np.random.default_rng(2).gamma(0.2, 200.0, size=(20, 40)))
+    root = hk.Restaurant(hk.DirichletMultinomial(0.1), concentration=hk.Gamma(1.0, 1.0))
+    own = hk.Restaurant(root, concentration=hk.Gamma(1.0, 1.0), each="document")
+    franchise = hk.Franchise(own, hk.Corpus.from_counts(counts), store="counts", root="weights")
+    schedule = [moves.CountGibbs(), moves.TableCounts(), moves.RootWeights()]
+    return hk.Scheduler(schedule).run(franchise, sweeps=4, rng=3, init=hk.init.Random(dishes))
+
+
 def language():
     """Discounts and concentrations by length of context."""
     text = [[f"w{i * i * k % 23}" for i in range(9)] for k in range(40)]
@@ -109,6 +120,10 @@ def digests():
         "repeated words": repeated_words("histogram", "restaurant", 0.3),
         "repeated words by counts": repeated_words("counts", "weights", 0.0),
         "documents in parallel": documents_in_parallel(),
+        "many dishes": cells(90),
+        "sparse topics": topics(
+            "explicit", gamma, beta, hk.SparseDirichletMultinomial(0.05), fixed, sweeps=40
+        ),
         "levels by cell": levels(moves.CountGibbs()),
         "levels by customer": levels(moves.SliceGibbs()),
         "language model": language(),
@@ -118,4 +133,7 @@ def digests():
 
 
 if __name__ == "__main__":
-    print(json.dumps(digests()))
+    from hdpkit.steps.fused import instruction_set
+
+    used = instruction_set.instruction_set(), instruction_set.chosen.__file__
+    print(json.dumps([digests(), *used]))

@@ -72,9 +72,9 @@ def reconstructed(found: Components) -> Floats:
 def name_signatures(signatures: Components, known: KnownSignatures, *, least: float = 0.9) -> Components:
     """The same signatures with the names of the known ones that they match.
 
-    A known name goes to the signature most similar to it, if that is its best match and their cosine is at
-    least ``least``. The other signatures keep their names. Raises a DataError if the channels of the known
-    signatures differ; a ParameterError if ``least`` isn't from 0 to 1.
+    A known name goes to the signature most similar to it, if that is its best match and their cosine is
+    at least ``least``, from 0 to 1. The other signatures keep their names. Raises a DataError if the channels
+    of the known signatures differ.
 
     Parameters
     ----------
@@ -82,7 +82,6 @@ def name_signatures(signatures: Components, known: KnownSignatures, *, least: fl
         As `extract_signatures` returns them.
     known : KnownSignatures
     least : float
-        From 0 to 1.
     """
     instance("known", known, KnownSignatures, "KnownSignatures", remedy="read_signatures(path).")
     if not 0.0 <= real_number("least", least) <= 1.0:
@@ -317,14 +316,13 @@ def write_signatures(
     known: KnownSignatures | None = None,
     raw: bool = False,
 ) -> list[Path]:
-    """Write signatures and exposures to a folder.
+    """Write signatures and exposures to a folder, as `signature_tables` has them; returns the files.
 
-    ``signatures.tsv`` (a row per channel, in SigProfiler's order, and a column per signature) and
-    ``exposures.tsv`` (a row per sample and a column per signature, rounded to integers) have the layout of
-    SigProfiler's files: SigProfilerAssignment accepts the first as ``signatures`` or ``signature_database``,
-    and SigProfilerPlotting draws it. Neither contains component "0". The other tables contain intervals:
-    ``overview.csv``, ``channels.csv``, ``exposure_intervals.csv`` (which says what the intervals cover),
-    ``samples.csv``. Raises a ParameterError if the folder isn't empty; a StorageError if it can't be written.
+    ``signatures.tsv`` and ``exposures.tsv`` have the layout of SigProfiler's files: SigProfilerAssignment
+    accepts the first as ``signatures`` or ``signature_database``, and SigProfilerPlotting draws it. Neither
+    contains component "0". The other tables contain intervals: ``overview.csv``, ``channels.csv``,
+    ``exposure_intervals.csv`` (which says what the intervals cover), ``samples.csv``. Raises a ParameterError
+    if the folder isn't empty; a StorageError if it can't be written.
 
     Parameters
     ----------

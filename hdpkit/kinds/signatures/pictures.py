@@ -93,10 +93,7 @@ def plot_spectra(
     titles = own if names is None else items("names", names, "a sequence of names", remedy="Leave it out.")
     if len(titles) != len(values):
         raise ParameterError("names", names, f"{len(values)} names", "Leave it out.")
-    if not len(values):
-        raise DataError(
-            "spectra", spectra, "at least one", "Lower the required agreement of samples and chains."
-        )
+    _some("spectra", spectra, len(values))
     panels = []
     for k in range(min(most, len(values))):
         both = None if ends is None else (ends[0][k], ends[1][k])
@@ -114,13 +111,7 @@ def _values(spectra: Any) -> tuple[Floats, tuple[Floats, Floats] | None, Sequenc
         matrix = spectra.matrix if known is None else spectra.matrix[:, known.order_of(spectra.vocabulary)]
         return matrix, None, spectra.names
     found = number_array(spectra)
-    if (
-        found is None
-        or found.ndim != 2
-        or not found.size
-        or not np.isfinite(found).all()
-        or (found < 0).any()
-    ):
+    if found is None or found.ndim != 2 or not found.size or not (np.isfinite(found) & (found >= 0)).all():
         raise ParameterError(
             "spectra", spectra, "signatures, or an array of shape (n, n_channels) of numbers of 0 or more",
             "extract_signatures(run, corpus).",
@@ -410,7 +401,6 @@ def plot_decomposition(
         Known signatures with a smaller share are left out, as by `KnownSignatures.decompose`.
     """
     found, place = signatures_of(signatures), _place(signatures, signature)
-    instance("known", known, KnownSignatures, "KnownSignatures", remedy="read_signatures(path).")
     check_channels(known, vocabulary_of(found))
     parts = known.decompose(found.rows[[place]], least=least)
     channels, order, shares = channels_in(found), in_order(found), parts.shares[0]
@@ -483,9 +473,13 @@ def _rows(name: str, given: Any) -> tuple[Sequence[str], Floats, tuple[str, ...]
         both = "Components or KnownSignatures"
         instance(name, given, Components, both, remedy="extract_signatures(run, corpus).")
         found = (signatures_of(given).titles, given.rows, vocabulary_of(given))
-    if not len(found[0]):
-        raise DataError(name, given, "at least one", "Lower the required agreement of samples and chains.")
+    _some(name, given, len(found[0]))
     return found
+
+
+def _some(name: str, given: Any, n: int) -> None:
+    if n == 0:
+        raise DataError(name, given, "at least one", "Lower the required agreement of samples and chains.")
 
 
 _A4 = (842.0, 595.0)  # points
@@ -517,10 +511,7 @@ def write_pages(
     file = absolute_path("path", path, remedy="For instance signatures.pdf.")
     if known is not None:
         check_channels(known, vocabulary_of(signatures))
-    if not len(signatures):
-        raise DataError(
-            "signatures", signatures, "at least one", "Lower the required agreement of samples and chains."
-        )
+    _some("signatures", signatures, len(signatures))
     check_place(file)
     check_drawing()
     with importing_extra("pypdf", "plots"):

@@ -172,9 +172,9 @@ def read_spectra(
     MutationalPatterns or of the R packages hdp (samples in rows) and ICAMS, as CSV, TSV or in the format of
     R's ``write.table``, plain or compressed; or such a table as Parquet, JSON lines or xlsx. Channels are
     checked by name and sorted. Memory grows with the size of the table, not with the number of mutations.
-    Raises a DataError with line and cell: if channels are wrong, duplicated or missing; a count is negative,
-    fractional, not a number, or 2^31 or more; a sample has no mutations or a duplicate name; or the total is
-    2^31 or more; a ParameterError if an argument isn't one of the listed values.
+    Documents are named after the samples; the vocabulary is the channels. Raises a DataError, with line and
+    cell, if channels are wrong, duplicated or missing; a count is negative, fractional, not a number, or 2^31
+    or more, as their total; a sample has no mutations or a duplicate name.
 
     Parameters
     ----------
@@ -188,16 +188,11 @@ def read_spectra(
     delimiter, encoding, quotes, header
         Of a table of text, as of ``hdpkit.io.Layout``.
     drop_empty : bool
-        Whether samples without mutations are left out; otherwise they raise a DataError.
+        Whether samples without mutations are left out.
     groups : dict, optional
         Labels of the samples, in their order in the file: see `hdpkit.io.read_labels`.
     limits : Limits, optional
         The largest corpus accepted.
-
-    Returns
-    -------
-    Corpus
-        Documents are named after the samples; the vocabulary is the channels.
     """
     wanted = given_channels(channels)
     flag("drop_empty", drop_empty)

@@ -198,7 +198,8 @@ def reasons_of(
 ) -> tuple[str, ...]:
     """Why the chains of a schedule have not converged; empty if they have."""
     if kept.n_draws < FEWEST_DRAWS and not nested:
-        return (f"{kept.n_draws} states a chain after burn-in, at least {FEWEST_DRAWS} are needed",)
+        states = "1 state" if kept.n_draws == 1 else f"{kept.n_draws} states"
+        return (f"{states} a chain after burn-in, at least {FEWEST_DRAWS} are needed",)
     if math.isnan(diagnoses["log_joint"].ess):
         where = "never changes" if math.isnan(diagnoses["log_joint"].rhat) else "is constant in each chain"
         return (f"the log probability {where}",)
