@@ -71,8 +71,7 @@ reading_options = group(
 def read_text(source: str, reading: Mapping[str, Any], quiet: bool) -> Iterator[list[str]]:
     """Yield the sentences of a text, with a progress bar on standard error."""
     n_sentences = n_words = 0
-    with contextlib.ExitStack() as stack:
-        progress = None if quiet else stack.enter_context(_reading_bar(source))
+    with _reading_bar(source, quiet) as progress:
         for words in read_sentences(source, **reading, progress=progress):
             n_sentences += 1
             n_words += len(words)
@@ -85,28 +84,21 @@ def read_text(source: str, reading: Mapping[str, Any], quiet: bool) -> Iterator[
 
 
 @contextlib.contextmanager
-def _reading_bar(source: str) -> Iterator[Any]:
+def _reading_bar(source: str, quiet: bool) -> Iterator[Any]:
+    """What shows how much is read: a bar on a terminal, elsewhere only one line at the beginning."""
     console = Console(file=sys.stderr)
     name = printable(place_of(source).removeprefix("file "))
-    if not console.is_terminal:
-        say(f"reading {name}", err=True)
-        yield None
-        return
-    columns = (
+    tell(quiet or console.is_terminal, f"reading {name}")
+    with Progress(
         BarColumn(bar_width=24),
         DownloadColumn(),
         TransferSpeedColumn(),
         TextColumn("{task.description}", markup=False),
-    )
-    with Progress(
-        *columns, console=console, auto_refresh=False, redirect_stdout=False, redirect_stderr=False
-    ) as bar:
+        console=console, auto_refresh=False, redirect_stdout=False, redirect_stderr=False,
+        disable=quiet or not console.is_terminal,
+    ) as bar:  # fmt: skip
         task = bar.add_task(f"reading {name}", total=None)
-
-        def show(done: int, total: int | None) -> None:
-            bar.update(task, completed=done, total=total, refresh=True)
-
-        yield show
+        yield lambda done, total: bar.update(task, completed=done, total=total, refresh=True)
 
 
 def read_words(path: Path, reading: Mapping[str, Any]) -> tuple[str, ...]:
@@ -374,20 +366,8 @@ def train(text: str, **options: Any) -> None:
       hdpkit lm train --config study.toml --seed 7 --into model-7
     """
     check_new_folder(options["into"], "into")
-    reading = _reading(options)
-    model = _declared(options, reading)
-    held_out = _held_out(text, reading, model, options)
-    sentences: Any = read_text(text, reading, options["quiet"])
-    if options["min_count"] is not None:
-        sentences = without_rare_words(sentences, options["min_count"], options["unknown"], options["quiet"])
-    plan = _plan(options)
-    _carry_out(
-        model,
-        lambda progress: model.fit(sentences, rng=options["seed"], progress=progress, **plan),
-        options["into"],
-        options["quiet"],
-        held_out,
-    )
+    model = _declared(options)
+    _train(model, model.fit, text, options, rng=options["seed"])
 
 
 @click.command(cls=Command)
@@ -407,18 +387,8 @@ def add(folder: Path, text: str, allow: tuple[str, ...], **options: Any) -> None
       tail -n 1000 today.txt | hdpkit lm add model - --into model-2
     """
     check_new_folder(options["into"], "into")
-    reading = _reading(options)
     model = open_language_model(folder, allow)
-    held_out = _held_out(text, reading, model, options)
-    sentences = read_text(text, reading, options["quiet"])
-    plan = _plan(options)
-    _carry_out(
-        model,
-        lambda progress: model.add(sentences, progress=progress, **plan),
-        options["into"],
-        options["quiet"],
-        held_out,
-    )
+    _train(model, model.add, text, options)
 
 
 def resume_training(folder: Path, sweeps: int | None, quiet: bool, allow: tuple[str, ...]) -> None:
@@ -441,35 +411,35 @@ def _reading(options: dict[str, Any]) -> dict[str, Any]:
     return {name: options[name] for name in ("lowercase", "encoding", "errors", "empty")}
 
 
-def _plan(options: dict[str, Any]) -> dict[str, Any]:
-    """Arguments for `fit` and `add`."""
+def _train(
+    model: NGramModel, method: Callable[..., Any], text: str, options: dict[str, Any], **more: Any
+) -> None:
+    """Run `fit` or `add` of a model with a text."""
+    reading, quiet, held_out = _reading(options), options["quiet"], None
+    if options["heldout"] is not None:  # read now, although it is scored at the end: its errors appear early
+        if options["heldout"] == text == "-":
+            raise ParameterError("heldout", "-", "another source than the text", "Give a file for one.")
+        held_out = NGrams.from_sentences(
+            read_text(options["heldout"], reading, quiet), order=1, start=model.settings.start,
+            end=model.settings.end,
+        )  # fmt: skip
+    sentences = read_text(text, reading, quiet)
+    if options.get("min_count") is not None:
+        sentences = without_rare_words(sentences, options["min_count"], options["unknown"], quiet)
     sweeps, burn_in, samples = (options[name] for name in ("sweeps", "burn_in", "samples"))
     if burn_in is None:
         burn_in = min(10, sweeps // 3)
     if samples is None:
         samples = max(min(10, sweeps - burn_in), 1)
-    return {
-        "sweeps": sweeps,
-        "burn_in": burn_in,
-        "samples": samples,
-        "folder": options["into"],
-        "checkpoint": Checkpoint(options["checkpoint_sweeps"], options["checkpoint_seconds"]),
-    }
+    checkpoint = Checkpoint(options["checkpoint_sweeps"], options["checkpoint_seconds"])
 
+    def run(progress: Any) -> Any:
+        return method(
+            sentences, sweeps=sweeps, burn_in=burn_in, samples=samples, folder=options["into"],
+            checkpoint=checkpoint, progress=progress, **more,
+        )  # fmt: skip
 
-def _held_out(
-    text: str, reading: Mapping[str, Any], model: NGramModel, options: dict[str, Any]
-) -> NGrams | None:
-    """Read the held-out text now, although it is scored at the end, so that its errors appear early."""
-    source = options["heldout"]
-    if source is None:
-        return None
-    if source == text == "-":
-        raise ParameterError("heldout", "-", "another source than the text", "Give a file for one.")
-    settings = model.settings
-    return NGrams.from_sentences(
-        read_text(source, reading, options["quiet"]), order=1, start=settings.start, end=settings.end
-    )
+    _carry_out(model, run, options["into"], quiet, held_out)
 
 
 def _carry_out(
@@ -491,7 +461,7 @@ def _carry_out(
         say(score_text(model.score(held_out), treatment(model)))
 
 
-def _declared(options: dict[str, Any], reading: Mapping[str, Any]) -> NGramModel:
+def _declared(options: dict[str, Any]) -> NGramModel:
     """The model declared by the options; incompatible options raise an error."""
     unknown = options["unknown"] or None
     if unknown is not None and len(unknown.split()) != 1:
@@ -507,7 +477,9 @@ def _declared(options: dict[str, Any], reading: Mapping[str, Any]) -> NGramModel
         raise ParameterError("min-count", rare, *why)
     if rare is not None and unknown is None:
         raise ParameterError("unknown", "", "a word, with --min-count", "Rare words become that word.")
-    vocabulary = None if options["vocabulary"] is None else read_words(options["vocabulary"], reading)
+    vocabulary = options["vocabulary"]
+    if vocabulary is not None:
+        vocabulary = read_words(vocabulary, _reading(options))
     return NGramModel(
         options["order"],
         discounts=options["discount"],

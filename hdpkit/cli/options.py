@@ -9,7 +9,6 @@ import difflib
 import inspect
 import os
 import re
-import stat
 import tomllib
 from collections.abc import Callable, Iterable
 from pathlib import Path
@@ -21,6 +20,7 @@ import click
 from hdpkit.checks import LARGEST, LARGEST_SEED, MOST_CHAINS
 from hdpkit.data import Limits
 from hdpkit.data.files.labels import PERIODS
+from hdpkit.data.files.text_files import open_regular
 from hdpkit.errors import DataError, HdpkitError, ParameterError, short_repr
 from hdpkit.franchise.starts import Factors, Random, TermClusters
 from hdpkit.kinds.values import prior_of
@@ -270,24 +270,14 @@ def given_limits(options: dict[str, Any]) -> Limits:
 def read_config(path: str | os.PathLike[str], command: click.Command, ctx: click.Context) -> dict[str, Any]:
     """Read options from a TOML file."""
     file = f"file {os.fspath(path)}"
+    with open_regular(path) as opened:
+        raw = opened.read(_CONFIG_BYTES + 1)
+    if len(raw) > _CONFIG_BYTES:
+        most, remedy = f"{_CONFIG_BYTES} bytes", "Check that it is a file of options."
+        raise DataError(file, f"more than {most}", f"at most {most} long", remedy)
     try:
-        if not Path(path).is_dir() and not stat.S_ISREG(os.stat(path).st_mode):  # may never end
-            raise DataError(file, "a pipe or a device", "a regular file", "Write the options to a file.")
-        with open(path, "rb") as opened:
-            raw = opened.read(_CONFIG_BYTES + 1)
-        if len(raw) > _CONFIG_BYTES:
-            most = f"{_CONFIG_BYTES} bytes"
-            remedy = "Check that it is a file of options."
-            raise DataError(file, f"more than {most}", f"at most {most} long", remedy)
         content = tomllib.loads(raw.decode("utf-8-sig"))
-    except DataError:
-        raise
-    except OSError as error:
-        told = error.strerror or str(error)
-        raise DataError(file, told, "a file that can be read", "Check the path.") from error
-    except RecursionError as error:
-        raise DataError(file, "too deeply nested", "options, one per line", "Correct it.") from error
-    except (ValueError, OverflowError) as error:  # not TOML, or not UTF-8
+    except (ValueError, OverflowError, RecursionError) as error:  # not TOML, or not UTF-8
         raise DataError(file, "damaged", f"TOML in UTF-8 ({error})", "Correct it.") from error
     known = {
         param.opts[0].lstrip("-").replace("-", "_"): param

@@ -20,7 +20,7 @@ import attrs
 import numpy as np
 import numpy.typing as npt
 
-from hdpkit.checks import choice, instance
+from hdpkit.checks import choice, fitting, instance
 from hdpkit.checks import path as path_of
 from hdpkit.data import Corpus, Limits, ShardedCorpus
 from hdpkit.data.corpus import Described, content_of, write_blocks
@@ -228,22 +228,16 @@ class ReadingSettings:
     def from_data(cls, data: Any, allow: Iterable[Any] = (), *, where: str = "reading") -> ReadingSettings:
         """Return the object described by the result of `as_data`."""
         remedy = "It was damaged or changed; write it again."
-        if not isinstance(data, dict) or set(data) != {"format", "layout", "counter"}:
-            raise DataError(where, data, "a dict with the keys format, layout and counter", remedy)
-        format = choice(f"{where}, format", data["format"], FORMATS, remedy=remedy)
-        layout, counter = data["layout"], data["counter"]
-        if (layout is None or counter is None) == (format in TEXT_FORMATS):
-            raise DataError(where, format, "of texts, with layout and counter, or of counts", remedy)
-        known = {field.name for field in attrs.fields(Layout)}
-        if isinstance(layout, dict):
-            layout = {"date_column": None, **layout}  # runs that are older than the option
-        if layout is not None and (not isinstance(layout, dict) or set(layout) != known):
-            raise DataError(f"{where}, layout", layout, f"with the keys {sorted(known)}", remedy)
-        return cls(
-            format=format,
-            layout=None if layout is None else Layout(**layout),
-            counter=None if counter is None else TextCounter.from_data(counter, allow, where=where),
-        )
+        with fitting(where, "what hdpkit wrote", remedy=remedy):
+            format, layout, counter = data["format"], data["layout"], data["counter"]
+            choice(f"{where}, format", format, FORMATS, remedy=remedy)
+            if (layout is None or counter is None) == (format in TEXT_FORMATS):
+                raise DataError(where, format, "with layout and counter where it is of texts", remedy)
+            return cls(
+                format=format,
+                layout=None if layout is None else Layout(**layout),
+                counter=None if counter is None else TextCounter.from_data(counter, allow, where=where),
+            )
 
 
 @attrs.frozen(eq=False, kw_only=True)
