@@ -58,15 +58,6 @@ def ldac(tmp_path):
     return path
 
 
-# ------------------------------------------------------------------ demo
-
-
-def test_version():
-    result = CliRunner().invoke(main, ["--version"])
-    assert result.exit_code == 0
-    assert hk.__version__ in result.output
-
-
 def test_demo_fits_the_installed_documentation_and_prints_topics(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "hdpkit-demo").mkdir()
@@ -78,9 +69,6 @@ def test_demo_fits_the_installed_documentation_and_prints_topics(tmp_path, monke
     assert page.as_uri() in result.output.splitlines()[-1]
     assert "hdpkit demo --sweeps 3 --seed 5" in page.read_text(encoding="utf-8")
     assert CliRunner().invoke(main, ["topics", "hdpkit-demo-2"]).exit_code == 0
-
-
-# ------------------------------------------------------------------ fit
 
 
 def test_fit_and_resume_run_until_a_verdict_is_green(tmp_path, ldac):
@@ -128,9 +116,6 @@ def test_fit_is_the_run_that_the_library_would_have_made(tmp_path, ldac, vocabul
     np.testing.assert_array_equal(there.franchise().dishes, franchise.dishes)
 
 
-# ------------------------------------------------------------------ topics
-
-
 @pytest.mark.quick
 def test_topics_in_all_formats_say_the_same(tmp_path, ldac, vocabulary):
     run = tmp_path / "run"
@@ -170,26 +155,6 @@ def test_commands_on_documents_need_a_level_of_documents(tmp_path):
         assert hdpkit("topics", run, "--chain", 0).exit_code == 0
 
 
-# ------------------------------------------------------------------ resume
-
-
-@pytest.mark.parametrize(("chains", "store"), [(2, "histogram"), (1, "counts")])
-def test_resume_gives_the_unbroken_run(chains, store, tmp_path, ldac):
-    settings = [ldac, "--eta", "gamma(1,1)", "--chains", chains, "--seed", 1, "--store", store]
-    done(*FIT, *settings, "--sweeps", 11, "--out", tmp_path / "unbroken")
-    done(*FIT, *settings, "--sweeps", 4, "--out", tmp_path / "broken")
-    result = done("resume", tmp_path / "broken", "--sweeps", 5)
-    assert "9 sweeps" in result.stdout
-    done("resume", tmp_path / "broken", "--sweeps", 2)
-    one, other = (hk.open_run(tmp_path / name) for name in ("unbroken", "broken"))
-    for key in one.trace:
-        np.testing.assert_array_equal(one.trace[key], other.trace[key])
-    for chain in range(chains):
-        assert one.franchise(chain).log_joint() == other.franchise(chain).log_joint()
-        np.testing.assert_array_equal(one.franchise(chain).dishes, other.franchise(chain).dishes)
-    assert "was already complete" in done("resume", tmp_path / "broken").stderr
-
-
 @pytest.mark.skipif(sys.platform == "win32", reason="Ctrl-C is sent another way there")
 def test_ctrl_c_says_how_to_go_on_and_the_run_goes_on_bit_for_bit(tmp_path, ldac):
     folder, chains = tmp_path / "a run", 2
@@ -224,6 +189,7 @@ def test_ctrl_c_says_how_to_go_on_and_the_run_goes_on_bit_for_bit(tmp_path, ldac
     done(*FIT, *settings, "--out", tmp_path / "unbroken", "--sweeps", max(lengths))
     other = hk.open_run(tmp_path / "unbroken").trace
     np.testing.assert_array_equal(trace["log_joint"], other["log_joint"][..., : trace.n_draws])
+    assert "was already complete" in done("resume", tmp_path / "unbroken").stderr
     assert "K = " in stdout
 
 
@@ -266,9 +232,6 @@ def test_a_run_that_fails_says_how_to_go_on(tmp_path, ldac, fragile):
     assert f"hdpkit resume {run}" in result.stderr
     assert hdpkit("resume", run).exit_code == 2  # the move is in no package that is allowed
     assert isinstance(hdpkit("resume", run, "--allow", __name__).exception, OSError)
-
-
-# ------------------------------------------------------------------ pages
 
 
 def examples_of(command):

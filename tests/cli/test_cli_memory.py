@@ -7,7 +7,6 @@ import tracemalloc
 import numpy as np
 import pytest
 from fit_command import FIT, hdpkit
-from full_disk import FullDisk
 
 import hdpkit as hk
 from hdpkit import errors, moves
@@ -121,31 +120,6 @@ def test_no_command_has_an_array_of_topics_by_terms(many, tmp_path, kind):
         topics = json.loads(out.read_text())["topics"]
         assert [topic["topic"] for topic in topics] == list(range(1, len(topics) + 1))
         assert all(len(topic["terms"]) == 3 and "interval" in topic["terms"][0] for topic in topics)
-
-
-def test_a_disk_that_is_full_at_any_write_of_a_command(tmp_path, monkeypatch):
-    """Files of the command are there with the run, or not at all; a run is resumed."""
-    (tmp_path / "text.txt").write_text("one two one\ntwo two three\none three\n", encoding="utf-8")
-    ends = set()
-    for at in range(100):
-        where = tmp_path / str(at)
-        given = (*FIT, tmp_path / "text.txt", "--out", where, "--sweeps", 2, "--chains", 1, "--quiet")
-        with monkeypatch.context() as patch:
-            disk = FullDisk(patch, at)
-            told = hdpkit(*given)
-        if not disk.found:
-            assert told.exit_code == 0
-            break
-        assert told.exit_code != 0
-        begun = (where / "run.json").exists()
-        ends.add(begun)
-        left = {path.name for path in where.iterdir()} if where.exists() else set()
-        assert begun or left <= {"lock", "data.npz"}
-        again = hdpkit("resume", where, "--quiet") if begun else hdpkit(*given)
-        assert again.exit_code == 0, again.output
-        assert hdpkit("verify", where).exit_code == 0
-    assert ends == {False, True}
-    assert at > 40
 
 
 class Hungry(moves.Move):

@@ -12,14 +12,9 @@ from hdpkit.cli.fit import fit
 from hdpkit.cli.lm import train
 from hdpkit.cli.main import main
 from hdpkit.cli.options import (
-    Command,
-    group,
-    option_of,
-    options_of,
     parse_init,
     parse_levels,
     parse_moves,
-    positive,
     read_config,
 )
 from hdpkit.cli.signatures import signatures
@@ -196,34 +191,3 @@ def test_help_shows_every_option_in_a_group_the_common_ones_first(names):
     assert len(listed) == len(set(listed)) == len(options) + 1  # and --help
     for param in options:
         assert set(param.opts) & set(listed)
-
-
-def test_an_option_that_mirrors_a_parameter_has_its_default_and_description():
-    def declared(number: int = 7, *, quiet: bool = False, plain: bool = True, level=None):
-        """Do it.
-
-        Parameters
-        ----------
-        number, level : int
-            How often `it` is done [n_times]. More is said here.
-        quiet : bool
-            Whether to print nothing.
-        """
-
-    @click.command(cls=Command)
-    @group(
-        "One", *options_of(declared, number=positive, quiet=None), option_of(declared, "plain", unset=True)
-    )
-    @option_of(declared, "level", int, unset=True, name="height", help="How high.")
-    def do(**options):
-        click.echo(sorted(options.items(), key=lambda item: item[0]))
-
-    options = {param.name: param for param in do.params}
-    assert options["number"].help == "How often it is done."
-    assert options["quiet"].help == "Print nothing."
-    assert options["height"].help == "How high."
-    given = CliRunner().invoke(do, ["--no-plain", "--quiet"]).stdout
-    assert given.strip() == "[('height', None), ('number', 7), ('plain', False), ('quiet', True)]"
-    assert "('plain', None)" in CliRunner().invoke(do, []).stdout
-    shown = CliRunner().invoke(do, ["--help"]).stdout
-    assert shown.index("--height") < shown.index("One:") < shown.index("--number")

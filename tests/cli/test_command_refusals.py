@@ -36,6 +36,7 @@ REFUSED = [
     (f"{FIT} --out run --format matrix-market", "Matrix Market"),
     (f"{FIT} --out run --format ldac --stop-words english", "stop-words"),
     ("fit empty --out run", "text files"),
+    ("fit mine --format ldac --out run", "a file (ldac)"),
     (f"{FIT} --out mine", "thesis.tex"),
     (f"{FIT} --out short.txt", "a file"),
     (f"{FIT} --out run --config absent.toml", "absent.toml"),

@@ -13,7 +13,7 @@ from fit_command import FIT
 
 import hdpkit as hk
 from hdpkit.cli.main import main
-from hdpkit.errors import DataError, printable
+from hdpkit.errors import DataError
 
 EVIL = "\x1b[31m\x07\x7f\x85\x9b2J\u202e\u2066\u2028\u2029\u200f\ufeff\U000e0041[red][link=x]"
 WORD = EVIL + "ship"
@@ -32,13 +32,6 @@ def run(*arguments, code=0, **options):
     assert raw(result.stdout) == [], arguments
     assert raw(result.stderr) == [], arguments
     return result
-
-
-@pytest.mark.parametrize("letter", [chr(code) for code in (0, 7, 9, 10, 13, 27, 127, 128, 155, 159, 0x2028)])
-def test_control_characters_are_shown_by_their_numbers(letter):
-    code = ord(letter)
-    assert printable(f"a{letter}b") == f"a\\x{code:02x}b" if code < 256 else f"a\\u{code:04x}b"
-    assert printable(f"a{letter}b", keep=letter) == f"a{letter}b"
 
 
 def test_errors_are_safe_whatever_they_name(tmp_path):

@@ -1,13 +1,10 @@
 """Corpora as folders of arrays that are mapped into memory, and their conversion from files."""
 
 import gzip
-import os
-import subprocess
-import sys
-import textwrap
 
 import numpy as np
 import pytest
+from little_memory import answer, on_linux
 
 import hdpkit as hk
 from hdpkit import moves
@@ -73,16 +70,10 @@ def test_a_run_folder_names_the_corpus_folder(tmp_path):
     assert run.franchise().data.origin == opened.origin
 
 
-# --- damage
-
-
 def test_several_shards_are_no_corpus(tmp_path):
     hk.ShardedCorpus.write(corpus(), tmp_path / "folder", 2)
     with pytest.raises(DataError, match=r"ShardedCorpus\.open"):
         hk.Corpus.open(tmp_path / "folder")
-
-
-# --- converting
 
 
 def write(path, content):
@@ -120,34 +111,14 @@ def test_bags_of_words_that_are_wrong(tmp_path, monkeypatch, text, place, told, 
         assert not (tmp_path / "folder").exists(), "half a corpus stays"
 
 
-# --- more tokens than memory
-
-
 LARGER = """
-    import resource, sys
-    from pathlib import Path
-
-    import scipy.sparse, scipy.special  # loaded when they are first used; data are what this is about
-
-    import hdpkit as hk
-    from hdpkit import moves
-
-    folder, text, how, store, n, room = *sys.argv[1:5], int(sys.argv[5]), int(sys.argv[6])
-
-    def held():
-        lines = Path("/proc/self/status").read_text().splitlines()
-        return next(1024 * int(line.split()[1]) for line in lines if line.startswith("VmData"))
-
-    # Names are imported on first use; what that takes doesn't count, nor do files that are mapped to be read.
-    assert all(getattr(hk, name) is not None for name in hk.__all__)
-    limit = held() + room
-    resource.setrlimit(resource.RLIMIT_DATA, (limit, limit))
+    folder, text, how, n, room = *sys.argv[1:4], int(sys.argv[4]), int(sys.argv[5])
+    leave(room)
     try:
         data = hk.Corpus.convert(text, folder) if how == "mapped" else hk.Corpus.from_ldac(text)
         assert len(data) == n
         root = hk.Restaurant(base=hk.DirichletMultinomial(eta=0.5), concentration=1.0)
-        document = hk.Restaurant(base=root, concentration=1.0, each="document")
-        franchise = hk.Franchise(document, data, store=store)
+        franchise = hk.Franchise(hk.Restaurant(base=root, each="document"), data, store="histogram")
         trace = hk.Scheduler([moves.TableGibbs()]).run(franchise, sweeps=1, rng=0, init="sequential")
         assert trace["n_dishes"][-1] == franchise.n_dishes >= 1
         print("done")
@@ -156,9 +127,7 @@ LARGER = """
 """
 
 
-@pytest.mark.skipif(
-    sys.platform != "linux", reason="limits of memory that leave mapped files out are Linux's"
-)
+@on_linux
 def test_a_corpus_of_more_tokens_than_there_is_memory_for(tmp_path):
     """In less memory than its arrays take, a corpus is converted and swept; read into memory it is not."""
     documents, terms, each = 120, 40, 500
@@ -170,13 +139,5 @@ def test_a_corpus_of_more_tokens_than_there_is_memory_for(tmp_path):
             file.write(f"{terms} " + " ".join(f"{v}:{each}" for v in range(first, first + terms)) + "\n")
     room = 4 * n + (8 << 20)  # what a seating takes, four bytes a customer, and some
     assert room < 8 * n, "the arrays of the corpus would fit"
-    # One thread: each would have a stack and an arena of its own.
-    environment = {**os.environ, "OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"}
-    answers = []
-    for how in ("mapped", "read"):
-        arguments = [tmp_path / how, tmp_path / "text", how, "histogram", n, room]
-        command = [sys.executable, "-c", textwrap.dedent(LARGER), *map(str, arguments)]
-        done = subprocess.run(command, capture_output=True, text=True, check=False, env=environment)
-        assert done.returncode == 0, done.stderr
-        answers.append(done.stdout.strip())
-    assert answers == ["done", "no room"]
+    for how, told in (("mapped", "done"), ("read", "no room")):
+        assert answer(LARGER, tmp_path / how, tmp_path / "text", how, n, room) == told

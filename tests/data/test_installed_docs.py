@@ -9,53 +9,35 @@ from hdpkit.data.files.installed_docs import collect_docstrings, demo_corpus
 from hdpkit.errors import DataError
 
 PACKAGE = {
-    "__init__.py": '''
-        """The noisy package."""
+    "__init__.py": """
         import sys, warnings
         print("printed on import")
         print("complained on import", file=sys.stderr)
         warnings.warn("old", DeprecationWarning)
-        from math import sqrt
         from .shapes import Circle
         def _hidden():
-            """Never seen."""
-    ''',
-    "shapes.py": '''
-        class Round:
-            def area(self):
-                """The area of it."""
-            @classmethod
-            def unit(cls):
-                """The unit shape."""
+            'Never seen.'
+    """,
+    "shapes.py": """
+        class Circle:
+            'A circle.'
             @property
             def radius(self):
-                """Half the width."""
+                'Half the width.'
+            @classmethod
+            def unit(cls):
+                'The unit shape.'
             def _secret(self):
-                """Not public."""
-        class Circle(Round):
-            """A circle."""
-            def area(self):
-                """The area of it."""
+                'Not public.'
         class Odd(dict):
-            """A dictionary."""
-        answer = 42
+            'A dictionary.'
         round_thing = Circle()
-    ''',
-    "leaves.py": '"""It leaves."""\nraise SystemExit(3)\n',
-    "breaks.py": '"""It breaks."""\nraise RuntimeError("no")\n',
+    """,
+    "leaves.py": "raise SystemExit(3)\n",
+    "breaks.py": "raise RuntimeError('no')\n",
     "needs.py": "import no_such_package_anywhere\n",
-    "_inner.py": '''
-        def helper():
-            """What the helper does."""
-        def area():
-            """The area of it."""
-    ''',
-    "tests/__init__.py": 'raise KeyboardInterrupt("tests are never imported")\n',
-    "sub/__init__.py": '"""A part."""\n',
-    "sub/deep.py": '''
-        def dive():
-            """Go down."""
-    ''',
+    "tests/__init__.py": "raise KeyboardInterrupt('tests are never imported')\n",
+    "sub/__init__.py": "'A part.'\n",
 }
 
 

@@ -79,9 +79,6 @@ def test_a_file_with_the_same_content_is_the_same(folder):
     assert len(scheduler().run(franchise, 4, rng=0, callbacks=[touch])["n_dishes"]) == 4
 
 
-# ------------------------------------------------------------------ relative folders
-
-
 @pytest.mark.parametrize("chains", [None, 2])
 def test_a_run_stays_in_its_folder_when_the_process_changes_its_own(folder, tmp_path, monkeypatch, chains):
     monkeypatch.chdir(tmp_path)
@@ -119,9 +116,6 @@ def test_a_folder_that_is_gone_is_a_typed_error(tmp_path, monkeypatch):
         scheduler().run(franchise_of(hk.Corpus.from_documents(DOCS)), 2, rng=0, folder="run")
     with pytest.raises(HdpkitError, match="folder"):
         hk.open_run("run")
-
-
-# ------------------------------------------------------------------ callbacks that reach into the run
 
 
 def test_callbacks_that_take_the_franchise_elsewhere(tmp_path):

@@ -5,22 +5,18 @@ import gzip
 import io
 import json
 import os
-import subprocess
-import sys
-import textwrap
 
 import numpy as np
 import pytest
 import scipy.io
 import scipy.sparse as sp
-from click.testing import CliRunner
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from little_memory import answer, on_linux
 from test_corpus_folders import same
 from test_shards import check_together, of_counts, of_tokens
 
 import hdpkit as hk
-from hdpkit.cli.main import main
 from hdpkit.data.files import corpora as conversion
 from hdpkit.data.files import counts, text_files
 from hdpkit.data.files.corpora import convert_shards, detect_format, read_corpus
@@ -277,61 +273,22 @@ def test_nothing_is_left_when_the_disk_is_full(tmp_path, monkeypatch, name):
     assert (tmp_path / "shards" / MANIFEST).is_file()
 
 
-def test_the_command_verifies_shards(tmp_path):
-    folder = hk.ShardedCorpus.write(of_counts(), tmp_path / "shards", 3).folder
-
-    def verified(code):
-        result = CliRunner().invoke(main, ["verify", str(folder)])
-        assert result.exit_code == code, result.output
-        return result.stdout
-
-    assert "ok      shard-0001: checksums" in verified(0)
-    (folder / "shard-0001").rename(tmp_path / "shard-0001")
-    assert "--      shard-0001: not on this disk" in verified(0)
-    assert "could be looked at; 1 shards are on other disks" in verified(0)
-    path = folder / "shard-0002" / "count.npy"
-    path.write_bytes(path.read_bytes()[:-1])
-    assert "FAILED  shard-0002: shard 2, file " in verified(1)
-    (folder / "manifest.json").write_text("{}")
-    assert "FAILED  manifest.json: " in verified(1)
-
-
-# --- more cells than memory
-
-
 LARGER = """
-    import resource, sys
-    from pathlib import Path
-
-    import scipy.sparse
-
-    import hdpkit as hk
     from hdpkit.data.files import corpora as conversion
     from hdpkit.data.files import counts, shards, text_files
-    from hdpkit.data.files.corpora import detect_format, read_corpus
-    from hdpkit.data.files.corpora import convert_shards
 
     path, folder, how, room = *sys.argv[1:4], int(sys.argv[4])
     # Pieces as much smaller than usual as is the corpus.
     text_files.BLOCK, counts.LIMIT, conversion._WORDS = 1 << 14, 1 << 12, 1 << 12
     for module in (counts, shards):
         module.CHUNK = 1 << 12
-    if path.endswith(".txt"):
-        import sklearn.feature_extraction.text
-
-    def held():
-        lines = Path("/proc/self/status").read_text().splitlines()
-        return next(1024 * int(line.split()[1]) for line in lines if line.startswith("VmData"))
-
-    limit = held() + room
-    resource.setrlimit(resource.RLIMIT_DATA, (limit, limit))
+    leave(room)
     try:
         if how == "shards":
-            sharded = convert_shards(path, folder, 1)
-            shard = sharded.shard(0)  # larger than the room, too
+            shard = conversion.convert_shards(path, folder, 1).shard(0)  # larger than the room, too
             print(shard.cells.begin[-1])
         else:
-            read_corpus(path)
+            conversion.read_corpus(path)
             print("read")
     except hk.errors.DataError as error:
         assert isinstance(error.__cause__, MemoryError), error
@@ -339,44 +296,20 @@ LARGER = """
 """
 
 
-@pytest.mark.skipif(
-    sys.platform != "linux", reason="limits of memory that leave mapped files out are Linux's"
-)
-@pytest.mark.parametrize(
-    "name",
-    ["a.mtx", *(pytest.param(name, marks=pytest.mark.long) for name in ("a.ldac", "a.uci", "a.txt"))],
-)
-def test_a_corpus_of_more_cells_than_there_is_memory_for(tmp_path, name):
+@on_linux
+def test_a_corpus_of_more_cells_than_there_is_memory_for(tmp_path):
     """In less memory than the cells take, a file is converted and shards are checked; read it is not."""
-    documents, terms = (16_000 if name == "a.txt" else 6_000), 50
+    documents, terms = 6_000, 50
     generator = np.random.default_rng(0)
     own = generator.integers(0, 40, documents)[:, None] + np.arange(terms)
-    if name.endswith(".mtx"):
-        entries = np.stack(
-            [np.repeat(np.arange(documents), terms), own.ravel(), np.full(own.size, 3)], axis=1
-        )
-        generator.shuffle(entries)
-        head = f"%%MatrixMarket matrix coordinate integer general\n{documents} 100 {len(entries)}\n"
-        text = head + "".join(f"{d + 1} {v + 1} {n}\n" for d, v, n in entries.tolist())
-    elif name.endswith(".txt"):
-        words = [f"word{chr(97 + v // 10)}{chr(97 + v % 10)}" for v in range(100)]
-        text = "".join(" ".join(words[v] for v in row) + "\n" for row in own.tolist())
-    else:
-        counts = np.zeros((documents, 100), int)
-        np.put_along_axis(counts, own, 3, axis=1)
-        text = {"a.ldac": ldac, "a.uci": uci}[name](counts)
-    (tmp_path / name).write_text(text)
-    room = (6 if name == "a.txt" else 2) << 20  # the encoding is detected in a megabyte of text
+    entries = np.stack([np.repeat(np.arange(documents), terms), own.ravel(), np.full(own.size, 3)], axis=1)
+    generator.shuffle(entries)
+    head = f"%%MatrixMarket matrix coordinate integer general\n{documents} 100 {len(entries)}\n"
+    (tmp_path / "a.mtx").write_text(head + "".join(f"{d + 1} {v + 1} {n}\n" for d, v, n in entries.tolist()))
+    room = 2 << 20
     assert room < 8 * own.size, "the cells would fit"
-    environment = {**os.environ, "OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"}
-    answers = []
-    for how in ("shards", "read"):
-        arguments = [tmp_path / name, tmp_path / "shards", how, room]
-        command = [sys.executable, "-c", textwrap.dedent(LARGER), *map(str, arguments)]
-        done = subprocess.run(command, capture_output=True, text=True, check=False, env=environment)
-        assert done.returncode == 0, done.stderr
-        answers.append(done.stdout.strip())
-    assert answers == [str(own.size), "no room"]
+    for how, told in (("shards", str(own.size)), ("read", "no room")):
+        assert answer(LARGER, tmp_path / "a.mtx", tmp_path / "shards", how, room) == told
 
 
 def test_files_that_are_left_out_are_told(tmp_path):

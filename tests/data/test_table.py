@@ -2,8 +2,6 @@
 
 import gzip
 import json
-import tracemalloc
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -172,26 +170,6 @@ def test_workbooks_that_are_none(tmp_path, monkeypatch):
     monkeypatch.setitem(__import__("sys").modules, "openpyxl", None)
     with pytest.raises(MissingExtraError, match=r"hdpkit\[pandas\]"):
         read_points(path, [], None)
-
-
-@pytest.mark.parametrize("suffix", [".csv", ".jsonl", ".parquet", ".npy"])
-def test_rows_are_read_one_by_one(suffix, tmp_path):
-    """Memory doesn't grow with the number of rows."""
-    peaks = []
-    for n in (2_000, 20_000):
-        path = Path(tmp_path, f"{n}{suffix}")
-        values = np.arange(float(n))
-        if suffix == ".npy":
-            np.save(path, values)
-        else:
-            write(path, {"x": values.tolist(), "y": values.tolist()})
-        for _ in Table(path).rows([0]):  # modules are loaded, and tables of them filled
-            pass
-        tracemalloc.start()
-        assert sum(number > 0 for number, _ in Table(path).rows([0])) == n
-        peaks.append(tracemalloc.get_traced_memory()[1])
-        tracemalloc.stop()
-    assert peaks[1] < peaks[0] + 2**19
 
 
 @pytest.mark.parametrize(

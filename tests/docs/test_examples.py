@@ -11,7 +11,6 @@ import numpy as np
 import pytest
 from exact_points import one_step_of_points
 from exact_selection import SELECTION_P_VALUES, ExactSelectionModel
-from scipy.special import polygamma
 from sklearn.metrics import adjusted_rand_score
 
 import hdpkit as hk
@@ -56,14 +55,6 @@ def test_three_levels_recover_planted_topics_better_than_two(recovery):
     assert (three - two).mean() > 0.05  # 0.06, and 0.07 over eight corpora
 
 
-def test_groups_help_where_gaussians_overlap(recovery):
-    score = agreement(*recovery["study_gaussians"](seed=5, sweeps=100, grouped=True))
-    assert score["HDP, given the groups"] > 0.84  # 0.90; 0.78 after two sweeps
-    assert (
-        score["HDP, given the groups"] > score["DP"] + 0.05
-    )  # 0.79; the finite mixture with the right K 0.82
-
-
 def test_mixtures_find_the_cultivars_and_are_drawn(mixtures, tmp_path):
     X, cultivars = mixtures["read_wines"]()
     flat = mixtures["fit"](mixtures["declare"](X), sweeps=200, seed=0)
@@ -86,41 +77,6 @@ def test_counts_and_bits_find_kinds_of_digits_and_are_drawn(counts, tmp_path):
     assert of_bits[1] > 0.5  # 0.66; 0.08 after two sweeps
     counts["draw"](fits, digits, tmp_path / "counts.png")
     assert is_small_png(tmp_path / "counts.png")
-
-
-def test_knowing_the_modules_predicts_words_of_new_documents(tmp_path):
-    example = runpy.run_path(str(EXAMPLES / "three_levels.py"))
-    split = example["read"]()
-    assert all(
-        len(terms) == 0 or length == 3
-        for terms, length in zip(split.held_out, split.corpus.document_lengths, strict=True)
-    )
-    _, _, two = example["fit"](split, levels=2, sweeps=30)
-    franchise, _, three = example["fit"](split, levels=3, sweeps=30)
-    assert three < 0.9 * two  # 142 and 188
-    assert two < split.corpus.n_terms / 2  # who knows nothing is as perplexed as there are terms: 882
-    about = dict(example["about"](franchise))
-    assert {"fft", "fourier"} & set(about["scipy.fft"][0][1])
-    example["draw"](franchise, tmp_path / "modules.png")
-    assert is_small_png(tmp_path / "modules.png")
-
-
-@pytest.fixture(scope="module")
-def tables():
-    return runpy.run_path(str(EXAMPLES / "expected_tables.py"))
-
-
-def test_tables_are_as_many_as_expected_where_the_base_is_fixed(tables):
-    text = tables["read"](("numpy.linalg",))
-    frequencies = text.frequencies
-    for alpha in (100.0, 10_000.0):
-        a, draws = alpha / len(text.vocabulary), 100
-        expected = hk.expected_tables(frequencies, a)
-        excess = tables["sample_fixed"](text, alpha, draws, seed=0) - expected
-        # Whether customer i + 1 opens a table is independent of the others: variance a i / (a + i)^2.
-        variance = expected - a**2 * (polygamma(1, a) - polygamma(1, a + frequencies))
-        for words in (frequencies == 2, frequencies >= 100, frequencies > 0):
-            assert abs(excess[words].sum()) < 4 * np.sqrt(variance[words].sum() / draws)  # 1.8 at most
 
 
 def test_weights_of_dishes_pass_the_harness_over_every_cell():
@@ -152,17 +108,6 @@ def test_selectors_of_ones_own_leave_the_posterior_alone():
 @pytest.fixture(scope="module")
 def regression():
     return runpy.run_path(str(EXAMPLES / "regression_states.py"))
-
-
-def test_lines_of_states_and_their_noise_are_found(regression):
-    observations, states = regression["simulate"](150)
-    trace, franchise = regression["fit"](observations, sweeps=60)
-    assert adjusted_rand_score(states, franchise.dishes) > 0.8  # 0.90
-    found = franchise.dish_parameters()[np.argsort(-np.bincount(franchise.dishes))[:3]]
-    order = np.argsort(found[:, 0])
-    assert np.abs(found[order] - regression["LINES"]).max() < 0.4  # 0.26
-    sd = trace["precision/value"][30:] ** -0.5
-    assert abs(sd.mean() - regression["SD"]) < 0.08  # 0.48
 
 
 def test_regressions_and_their_noise_have_their_law(regression):

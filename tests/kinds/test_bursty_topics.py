@@ -38,6 +38,8 @@ def test_topics_are_those_of_tables():
     assert np.allclose(fitted.components_, expected)
     assert np.isclose(fitted.component_shares_.sum(), 1.0)  # of tokens
     assert fitted.transform(counts()[:3]).shape == (3, fitted.n_components_)
+    plain = hk.DirichletMultinomial(0.1)
+    assert type(Bursty(plain, np.inf).for_data(franchise.data)) is type(plain)
 
 
 @pytest.mark.parametrize(

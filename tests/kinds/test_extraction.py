@@ -6,14 +6,13 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from scipy.special import digamma
 
 import hdpkit as hk
 from hdpkit import moves
 from hdpkit.errors import DataError, ParameterError
 from hdpkit.kinds.catalog import kind_of
 from hdpkit.kinds.signatures.extraction import COVER
-from hdpkit.kinds.signatures.starts import _SHARE, RankChoice, _Fit, _Split
+from hdpkit.kinds.signatures.starts import RankChoice, _Fit, _Split
 from hdpkit.signatures import (
     CHANNELS,
     KnownSignatures,
@@ -232,11 +231,6 @@ def test_samples_that_vary_more_than_the_model_assumes_get_less_weight():
     assert 0.5e-3 < more.overdispersion < 1.5e-3
 
 
-@pytest.fixture
-def counts(cohort):
-    return np.asarray(cohort[3].to_counts().toarray(), dtype=float)
-
-
 def after(updates, counts, topics, prior, frozen):
     """Topics after updates of a mean field, from equal shares in each sample."""
     given = SimpleNamespace(parameters=lambda n_new: (prior, frozen), n_known=0)
@@ -246,33 +240,6 @@ def after(updates, counts, topics, prior, frozen):
     )  # fmt: skip
     expected = np.repeat(counts.sum(axis=1, keepdims=True) / 3, 3, axis=1)
     return split.fit(_Fit(expected, topics, topics), (0, updates)).means
-
-
-def test_topics_are_fitted_to_all_counts(counts):
-    """Known ones stay, and so do those with many pseudo-counts; others find what the samples have."""
-    begin = 0.7 * TRUTH + 0.3 / 96
-    prior, frozen = np.full((3, 96), 0.2), np.array([True, False, False])
-    free = after(100, counts, begin, prior, np.zeros(3, dtype=bool))
-    np.testing.assert_allclose(free.sum(axis=1), 1.0)
-    assert np.diag(KnownSignatures(("x", "y", "z"), SBS96.names, TRUTH).match(free).cosines).min() > 0.99
-    prior[1] += 1e9 * begin[1]
-    fitted = after(100, counts, begin, prior, frozen)
-    assert np.array_equal(fitted[0], begin[0])
-    np.testing.assert_allclose(fitted[1], begin[1], atol=1e-3)
-
-
-def test_updates_are_those_of_a_mean_field(counts):
-    """One update with loops over cells."""
-    begin, prior = np.random.default_rng(2).dirichlet(np.ones(96), size=3), np.full((3, 96), 0.2)
-    gamma = np.repeat(counts.sum(axis=1, keepdims=True) / 3, 3, axis=1) + _SHARE
-    log_theta = digamma(gamma) - digamma(gamma.sum(axis=1, keepdims=True))
-    expected = prior.copy()
-    for document, row in enumerate(counts):
-        for term in np.flatnonzero(row):
-            law = np.exp(log_theta[document]) * begin[:, term]
-            expected[:, term] += row[term] * law / law.sum()
-    found = after(1, counts, begin, prior, np.zeros(3, dtype=bool))
-    np.testing.assert_allclose(found, expected / expected.sum(axis=1, keepdims=True), rtol=1e-10)
 
 
 def test_known_signatures_are_read_and_matched(tmp_path, cohort):

@@ -29,18 +29,6 @@ def model(**options):
     return hk.HiddenMarkovModel(**{"sweeps": 30, "sticky": 10.0, "random_state": 0, "chains": 1, **options})
 
 
-@pytest.mark.parametrize("seed", range(1))
-def test_states_with_the_same_emission_and_other_neighbours_stay_two(seed):
-    # The middle one of a, b, c, b is two states: one before c, one before a.
-    rng = np.random.default_rng(seed)
-    states = np.cumsum(rng.random(800) < 0.7) % 4
-    values = rng.normal(np.array([0.0, 5.0, 10.0, 5.0])[states], 0.7)[:, None]
-    found = hk.HiddenMarkovModel(sweeps=120, random_state=seed).fit(values)
-    assert found.n_states_ == 4
-    assert np.count_nonzero(np.abs(found.means_.ravel() - 5.0) < 0.5) == 2
-    assert found.aligned_.memberships[np.arange(800), found.predict(values)].mean() > 0.9
-
-
 @pytest.fixture(scope="module")
 def fitted():
     return model(sweeps=60, samples=8).fit(X, lengths=LENGTHS)
@@ -117,20 +105,6 @@ def test_forecasts(fitted):
     assert fitted.forecast(X[:40], [10, 0, 30], draws=30).draws.shape == (30, 3, 1)
     again = fitted.forecast(hk.Sequences.from_arrays([X[:40, 0]]), horizon=2, draws=30)
     assert np.array_equal(again.draws, one.draws)
-
-
-def test_forecasts_after_missing_observations():
-    """Sticky states are known less after a gap, and values of all columns are drawn."""
-    both = np.column_stack([X[:, 0], -X[:, 0]])
-    both[5] = np.nan
-    found = model(sweeps=20, samples=5).fit(both)
-    gap = np.concatenate([both[:100], np.full((40, 2), np.nan)])
-    near = found.forecast(both[:100], draws=400)
-    far = found.forecast(gap, draws=400)
-    assert near.draws.shape == far.draws.shape == (400, 1, 1, 2)
-    assert np.isfinite(far.draws).all()
-    assert far.draws[..., 0].var() > 2.0 * near.draws[..., 0].var()
-    np.testing.assert_allclose(near.n_parameters, far.n_parameters)
 
 
 def test_forecasts_of_terms_and_of_a_model_without_samples():

@@ -3,7 +3,6 @@
 import json
 import shutil
 
-import attrs
 import numpy as np
 import pytest
 from click.testing import CliRunner
@@ -11,7 +10,6 @@ from forged_runs import forge_about
 
 import hdpkit as hk
 from hdpkit import errors
-from hdpkit.cli.kinds import hmm, mixture
 from hdpkit.cli.main import main
 from hdpkit.files import from_json, to_json
 from hdpkit.kinds.catalog import kind_of, kind_of_run
@@ -42,13 +40,6 @@ def of(kind):
     return {one.name: repr(getattr(kind, one.name)) for one in kind.settings()}
 
 
-@attrs.frozen(kw_only=True, eq=False, slots=False)
-class Own(Mixture):
-    """A kind of one's own."""
-
-    name = "own"
-
-
 @pytest.mark.parametrize(
     "kind",
     [
@@ -61,12 +52,6 @@ class Own(Mixture):
 def test_settings_are_the_same_after_a_file(kind):
     found = again(kind)
     assert of(found) == of(kind)
-
-
-def test_a_kind_of_ones_own_is_imported_if_it_is_allowed():
-    assert isinstance(again(Own(), [Own]), Own)
-    with pytest.raises(errors.RunError, match="allow"):
-        again(Own())
 
 
 @pytest.fixture(scope="module")
@@ -112,14 +97,3 @@ def test_a_run_is_of_the_kind_that_began_it(saved):
     assert kind.kept.kept.tolist() == [0, 1]
     for name, data in DATA.items():
         assert kind_of(data).name == name.removeprefix("sparse ")
-
-
-@pytest.mark.parametrize(("kind", "command"), [(Mixture, mixture), (HiddenMarkov, hmm.commands["fit"])])
-def test_a_command_has_an_option_for_each_setting(kind, command):
-    options = {param.name: param for param in command.params}
-    for one in kind.settings():
-        assert (one.name in options) == (one.of != "estimators")
-        if one.name in options:
-            assert options[one.name].opts == [f"--{one.in_commands}"]
-            assert "[default: " in options[one.name].help
-            assert "`" not in options[one.name].help

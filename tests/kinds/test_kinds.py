@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from click.testing import CliRunner
+from fit_command import call
 from report_cases import cohort_run
 from sklearn.base import clone
 
@@ -110,9 +111,6 @@ def test_what_a_fit_refuses_besides_settings(name, parameter, value):
         made(**{"sweeps": 2, parameter: value}).fit(counts)
 
 
-# ---------------------------------------------------------------------- a kind of one's own
-
-
 def weeks():
     rng = np.random.default_rng(0)
     means = np.array([[20, 22, 25, 24, 40, 80, 10], [60, 58, 55, 57, 50, 10, 2], [5, 5, 6, 5, 8, 30, 35]])
@@ -135,12 +133,6 @@ def visits(monkeypatch, tmp_path):
     (tmp_path / "visits.csv").write_text("\n".join(rows) + "\n")
     yield visits
     sys.modules.pop("visits", None)
-
-
-def call(*arguments, code=0):
-    result = CliRunner().invoke(main, list(map(str, arguments)))
-    assert result.exit_code == code, result.output
-    return result.output
 
 
 def test_a_kind_of_ones_own_has_everything(visits, tmp_path):

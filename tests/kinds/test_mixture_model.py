@@ -12,7 +12,6 @@ from sklearn.utils.estimator_checks import check_estimator
 
 import hdpkit as hk
 from hdpkit.base_measures import NormalInverseWishartReference
-from hdpkit.data import Groups
 from hdpkit.errors import (
     DataError,
     HdpkitError,
@@ -198,20 +197,6 @@ def test_directions():
         model(measure="directions").fit([[1.0], [2.0]])
 
 
-@pytest.mark.parametrize(
-    "values",
-    [
-        np.column_stack([X, np.ones(len(X))]),  # a constant column
-        np.column_stack([X, X.sum(axis=1)]),  # a linear function of others
-        X[:1],
-    ],
-)  # fmt: skip
-def test_the_prior_of_singular_data(values):
-    for name in ("normal", "diagonal"):
-        found = model(measure=name, sweeps=5).fit(values)
-        assert np.isfinite(found.score_samples(values)).all()
-
-
 @pytest.mark.parametrize("measure", ["normal"])
 def test_columns_that_say_nothing_are_left_out(measure, tmp_path):
     wide = np.column_stack([np.full(len(X), 7.0), X, 2.0 * X[:, 0] - X[:, 1] + 3.0])
@@ -292,32 +277,6 @@ def test_bad_data_are_refused(fitted, grouped):
         fitted.sample(0)
 
 
-@pytest.mark.parametrize(
-    ("measure", "sites"),
-    [
-        ("normal", SITES),
-        ("diagonal", None),
-        ("directions", SITES),
-        (hk.GammaPoisson([1.0, 1.0], [0.1, 0.1]), None),
-        (NormalInverseWishartReference(np.zeros(2), 0.1, 4.0, np.eye(2)), None),
-    ],
-    ids=lambda one: str(one)[:20],
-)
-def test_points_far_from_all_components(measure, sites):
-    counts, directions = isinstance(measure, hk.GammaPoisson), measure == "directions"
-    points = np.abs(np.round(X)) if counts else X
-    points = X / np.linalg.norm(X, axis=1, keepdims=True) if directions else points
-    fitted = model(measure=measure, sweeps=3).fit(points, groups=sites)
-    far = np.abs(points[:3]) + np.array([[1e3], [1e6], [1e12 if counts else 1e50]])
-    far = -points[:3] if directions else far
-    groups = None if sites is None else ["north", "south", "new"]
-    assert np.isfinite(fitted.score_samples(far, groups=groups)).all()
-    assert (fitted.predict(far, groups=groups) >= 0).all()
-    if counts:  # not the shares of the components: their tails differ
-        assert fitted.predict_proba([[10**6, 0]]).max() > 0.999
-    np.testing.assert_allclose(fitted.predict_proba(far, groups=groups).sum(axis=1), 1.0)
-
-
 def test_a_long_fit_is_announced(monkeypatch):
     monkeypatch.setattr(hk.MixtureModel, "_run", lambda *_: (_ for _ in ()).throw(KeyboardInterrupt))
     wide = np.random.default_rng(0).normal(size=(600, 384))
@@ -338,13 +297,6 @@ def test_points_of_a_franchise():
     assert model(sweeps=5, samples=0).fit(X).samples_[0].sweep == 5
 
 
-@pytest.mark.parametrize(("measure", "outlier"), [("normal", 1e6), ("diagonal", 1e3)])
-def test_an_outlier_leaves_the_components(measure, outlier):
-    changed = X.copy()
-    changed[5] = outlier
-    assert adjusted_rand_score(Z, model(measure=measure, sweeps=80).fit(changed).labels_) > 0.9
-
-
 def rounded_counts(n=300, seed=0):
     """Two clusters in ten columns of rounded_counts, most of which are 0."""
     rng = np.random.default_rng(seed)
@@ -359,17 +311,6 @@ def test_widths_are_the_smallest_differences_of_columns_with_few_values():
     X = np.column_stack([tenths, rng.normal(size=100), np.full(100, 2.0), 4.0 * rng.integers(3, size=100)])
     np.testing.assert_allclose(Rounding.of(X).widths, [0.1, 0.0, 0.0, 4.0])
     np.testing.assert_allclose(Rounding.of(3.0 * X - 1.0).widths, [0.3, 0.0, 0.0, 12.0])
-
-
-def test_values_stay_in_their_intervals_and_others_as_they_are():
-    X = np.column_stack([np.arange(60) % 3, np.linspace(0.0, 1.0, 60)])
-    rounding = Rounding.of(X)
-    found = rounding.spread(Groups.from_labels(X, {})).values
-    assert np.array_equal(np.round(found[:, 0]), X[:, 0])
-    assert len(np.unique(found[:, 0])) == 60
-    assert np.array_equal(found[:, 1], X[:, 1])
-    assert np.array_equal(rounding.spread(Groups.from_labels(X, {})).values, found)
-    assert not np.array_equal(rounding.spread(Groups.from_labels(X, {}), 60).values, found)
 
 
 def test_components_are_no_patterns_of_equal_values():

@@ -9,7 +9,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from forged_runs import forge_about
 
 import hdpkit as hk
 from hdpkit import errors, files, moves, summaries
@@ -66,9 +65,6 @@ def same_model(one, other):
     assert np.array_equal(one.score(TEXT).log_probability, other.score(TEXT).log_probability)
     assert one.franchise.log_joint() == other.franchise.log_joint()
     assert one.vocabulary == other.vocabulary
-
-
-# ------------------------------------------------------------------ there and back
 
 
 @pytest.mark.quick
@@ -202,70 +198,6 @@ def test_what_is_one_s_own_comes_back_by_leave(tmp_path):
     assert set(back.trace.moves["move"]) == {"Own"}
 
 
-# ------------------------------------------------------------------ whatever ends a fit
-
-CHILD = """
-import os
-import hdpkit as hk
-from hdpkit.run.run_folder import ChainWriter, RunFolder
-from hdpkit.run.samples import SampleFile
-import test_model_folders as here
-
-def ending(kind, name, call, after):
-    original, calls = getattr(kind, name), [0]
-    def ends(*arguments, **options):
-        calls[0] += 1
-        if calls[0] == call and not after:
-            os._exit(9)
-        answer = original(*arguments, **options)
-        if calls[0] == call:
-            os._exit(9)
-        return answer
-    setattr(kind, name, ends)
-
-ending({kind}, {name!r}, {call}, {after})
-here.fitted({folder!r}, checkpoint=hk.Checkpoint(sweeps={every}))
-"""
-
-
-@pytest.mark.parametrize(
-    ("kind", "name", "call", "after", "every"),
-    [
-        ("RunFolder", "create", 1, False, 3),  # before there is a run
-        ("ChainWriter", "checkpoint", 1, False, 3),  # before the first checkpoint
-        ("ChainWriter", "checkpoint", 4, True, 2),
-        ("SampleFile", "write", 2, True, 100),  # samples beyond the checkpoint
-        ("SampleFile", "write", 5, False, 1),  # the last sweep is done, its sample isn't
-        ("hk.Franchise", "reseat", 9, True, 4),
-    ],
-)
-def test_a_killed_fit_goes_on_bit_for_bit(tmp_path, whole, kind, name, call, after, every):
-    folder = tmp_path / "run"
-    child = CHILD.format(
-        kind=kind,
-        name=name,
-        call=call,
-        after=after,
-        folder=str(folder),
-        every=every,
-    )
-    done = run_child(child)
-    assert done.returncode == 9, done.stderr
-    if name == "create":
-        with pytest.raises(errors.RunError, match=r"run\.json"):
-            hk.NGramModel.open(folder)
-        same_model(fitted(folder), whole)
-        return
-    model = hk.NGramModel.open(folder)
-    stands = model.franchise.sweep
-    assert len(model.samples) == max(0, (stands - 2) // 2)
-    if stands == 0:
-        with pytest.raises(errors.StateError, match="resume"):
-            model.probability("a")
-    same_model(model.resume(), whole)
-    same_model(hk.NGramModel.open(folder), whole)
-
-
 def test_ctrl_c_in_a_folder(tmp_path, whole, monkeypatch):
     reseat, calls = hk.Franchise.reseat, []
 
@@ -314,20 +246,6 @@ def test_a_full_disk_loses_nothing(tmp_path, whole, monkeypatch):
     same_model(hk.NGramModel.open(tmp_path / "run"), whole)
 
 
-# ------------------------------------------------------------------ refusals
-
-
-def test_folders_that_are_taken(tmp_path, folder):
-    with pytest.raises(errors.RunError, match="holds no run"):
-        fitted(folder)
-    same_model(hk.NGramModel.open(folder), fitted())
-    (tmp_path / "other").mkdir()
-    (tmp_path / "other" / "letter.txt").write_text("dear", encoding="utf-8")
-    with pytest.raises(errors.RunError, match="empty"):
-        fitted(tmp_path / "other")
-    assert [entry.name for entry in (tmp_path / "other").iterdir()] == ["letter.txt"]
-
-
 def test_one_writer(tmp_path, folder):
     model = hk.NGramModel.open(folder)
     with hk.open_run(folder)._files.lock(), pytest.raises(errors.LockedRunError):
@@ -356,22 +274,6 @@ def test_files_of_another_run_are_refused(tmp_path, folder):
     hk.NGramModel(2, discounts=0.5).fit([*TEXT, ["a"]], **PLAN, folder=tmp_path / "bigrams")
     shutil.copy(tmp_path / "bigrams" / "data.npz", folder)
     with pytest.raises(errors.CorruptRunError, match="file of this run"):
-        hk.NGramModel.open(folder)
-
-
-@pytest.mark.parametrize(
-    "changes",
-    [
-        lambda tree: tree.update(kind="topic"),
-        lambda tree: tree["settings"].pop("order"),
-        lambda tree: tree["settings"].update(order="3"),
-        lambda tree: tree["settings"].update(base={"object": "os:system", "arguments": {}}),
-        lambda tree: tree.update(of_the_data=5),
-    ],
-)
-def test_a_forged_model_is_an_error(folder, changes):
-    forge_about(folder, lambda about: changes(about["model"]))
-    with pytest.raises(errors.HdpkitError):
         hk.NGramModel.open(folder)
 
 

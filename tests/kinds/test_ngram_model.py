@@ -29,9 +29,6 @@ def model():
     return fitted()
 
 
-# ------------------------------------------------------------------ the exact posterior, by brute force
-
-
 def exact_predictions(model, asked):
     """Averages of P(word | context) over every seating, and the expected tables by level."""
     data, topology = model.data, model.franchise.topology
@@ -169,9 +166,6 @@ def test_wrong_wiring_is_caught(name, module, old, new):
         assert np.nanmin(p_values(name, CHAINS, 1)) < LIMIT
 
 
-# ------------------------------------------------------------------ probabilities
-
-
 def test_the_hierarchical_dirichlet_bigram_model():
     # Goldwater et al. (2006): P(w | u) = (n_uw + alpha1 P(w)) / (n_u + alpha1), where
     # P(w) = (t_w + alpha0 / V) / (t + alpha0), t tables.
@@ -205,9 +199,6 @@ def test_scores_token_by_token(model):
     assert scores.perplexity == pytest.approx(math.exp(-total / 8), rel=1e-12)
     assert model.perplexity(text) == pytest.approx(scores.perplexity, rel=1e-12)
     assert "8 tokens" in repr(scores)
-
-
-# ------------------------------------------------------------------ words outside the vocabulary
 
 
 def test_what_an_open_base_says_of_a_new_word_counts():
@@ -268,9 +259,6 @@ def test_words_that_cant_be_predicted_are_counted_and_left_out(model):
         model.perplexity([["a"], ["a", "zz"]])
 
 
-# ------------------------------------------------------------------ what is taken as text
-
-
 def test_files_standard_input_and_ngrams_are_text(tmp_path, monkeypatch):
     path = tmp_path / "text"
     lines = "".join(" ".join(sentence) + "\n" for sentence in TEXT[:3])
@@ -328,9 +316,6 @@ def test_pairs_are_scored_as_pairs():
     assert model.score([["z", "x"]]).log_probability[1] == pytest.approx(
         math.log(model.probability("x", ("z",))), rel=1e-12
     )
-
-
-# ------------------------------------------------------------------ chains and samples
 
 
 def test_more_sweeps_replace_the_samples_or_join_them():
@@ -412,9 +397,6 @@ def test_views_of_restaurants(model):
         model.restaurant(("never",))
     with pytest.raises(errors.DataError, match="at most 2 symbols"):
         model.restaurant(("a", "b", "c"))
-
-
-# ------------------------------------------------------------------ sentences
 
 
 def test_sentences_are_drawn_from_the_average():

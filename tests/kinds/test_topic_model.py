@@ -1,11 +1,8 @@
 """`hk.TopicModel`: scikit-learn's rules, new documents, copies, folders."""
 
 import collections
-import os
 import pickle
-import subprocess
 import sys
-import textwrap
 import warnings
 
 import numpy as np
@@ -177,14 +174,6 @@ def test_scores_are_those_of_evaluate(fitted):
         exact.score(COUNTS * 0)
 
 
-def test_halves_of_blocks_are_the_halves_of_all(monkeypatch):
-    whole = halves(COUNTS, 3)
-    longest = int(COUNTS.sum(axis=1).max())
-    monkeypatch.setattr(completion, "_TOKENS", longest)
-    for one, other in zip(whole, halves(COUNTS, 3), strict=True):
-        assert np.array_equal(one.toarray(), other.toarray())
-
-
 def test_a_large_document_is_divided_by_counts_with_the_same_law(monkeypatch):
     monkeypatch.setattr(completion, "_TOKENS", 1)
     counts, n = np.array([[3, 2, 4]]), 4000
@@ -195,23 +184,6 @@ def test_a_large_document_is_divided_by_counts_with_the_same_law(monkeypatch):
     expected = n * np.array([law.pmf(cell) for cell in cells])
     assert set(found) <= set(cells)
     assert scipy.stats.chisquare([found[cell] for cell in cells], expected).pvalue > 1e-4
-
-
-def test_scores_need_no_memory_for_each_token():
-    """A cell of 10^8 and one at the limit, with less memory than the tokens would need."""
-    code = """
-        import resource
-        import numpy as np
-        import hdpkit as hk
-        X = np.random.default_rng(0).poisson(1.0, (12, 8)) + 1
-        model = hk.TopicModel(purpose="prediction", sweeps=3, samples=1, random_state=0).fit(X)
-        resource.setrlimit(resource.RLIMIT_AS, (3 * 2**30, 3 * 2**30))
-        X[1, 2], X[2, 3] = 10**8, 2**31 - 1
-        scores = [model.score(X), -np.log(model.perplexity(X)), model.transform(X).sum()]
-        assert np.isfinite(scores).all()
-        """
-    environment = {**os.environ, "OPENBLAS_NUM_THREADS": "1"}
-    subprocess.run([sys.executable, "-c", textwrap.dedent(code)], check=True, timeout=120, env=environment)
 
 
 def test_topics_learn_the_observed_words_of_a_document():
@@ -233,19 +205,6 @@ def test_topics_learn_the_observed_words_of_a_document():
     # Documents don't influence each other.
     alone = [-np.log(one.perplexity(observed[[d]], held[[d]])) * held[[d]].sum() for d in range(5)]
     np.testing.assert_allclose(alone, logs, rtol=1e-6)
-
-
-def test_a_word_that_was_seen_in_a_document_is_expected_there_again():
-    counts = np.zeros((30, 40), int)
-    counts[:, :10] = np.random.default_rng(0).poisson(2.0, size=(30, 10))
-    observed = np.zeros((1, 40), int)
-    observed[0, :10], observed[0, 30] = 1, 4
-    held = np.zeros((1, 40), int)
-    held[0, 30] = 1
-    for make in (hk.TopicModel, hk.SparseTopicModel):
-        one = make(sweeps=10, random_state=0).fit(counts)
-        fixed = clone(one).set_params(score_method="fixed").fit(counts)
-        assert one.perplexity(observed, held) < 0.5 * fixed.perplexity(observed, held)
 
 
 def test_a_joint_score_is_that_of_a_model_with_the_observed_halves():
@@ -270,9 +229,6 @@ def test_a_joint_score_is_that_of_a_model_with_the_observed_halves():
     nothing = np.zeros_like(observed)
     fixed = clone(one).set_params(score_method="learned").fit(train)
     assert one.perplexity(nothing, held) == pytest.approx(fixed.perplexity(nothing, held))
-
-
-# ---------------------------------------------------------------------- texts
 
 
 def test_texts_need_a_counter_and_a_string_in_each_row(fitted, of_texts):
@@ -312,9 +268,6 @@ def test_fractions_are_rounded_and_weights_are_refused():
         model().fit(TfidfVectorizer(norm="l1").fit_transform(TEXTS))
 
 
-# ---------------------------------------------------------------------- more documents
-
-
 @pytest.mark.parametrize("options", [{}, {"sparse": True}, {"n_components": 4}])
 def test_new_documents_join(options):
     one = model(sweeps=5, partial_sweeps=3, **options).partial_fit(COUNTS[:20])
@@ -333,12 +286,6 @@ def test_new_documents_join(options):
     assert one.n_iter_ == 11
     with pytest.raises(ValueError, match="features"):
         one.partial_fit(COUNTS[:, :3])
-
-
-# ---------------------------------------------------------------------- scikit-learn's tools
-
-
-# ---------------------------------------------------------------------- folders
 
 
 def split(text):
@@ -392,9 +339,6 @@ def test_a_tokenizer_needs_leave(tmp_path):
     again = hk.TopicModel.load(tmp_path / "model", allow=[split])
     assert again.text.tokenizer is split
     assert again.transform(["ship"]).shape[0] == 1
-
-
-# ---------------------------------------------------------------------- what is refused
 
 
 def test_scikit_learn_is_imported_when_it_is_needed(monkeypatch):

@@ -1,7 +1,6 @@
 """The page in a browser: nothing is fetched or fails, no mouse is needed, texts of the corpus stay texts."""
 
 import functools
-import re
 
 import numpy as np
 import pytest
@@ -287,35 +286,6 @@ def test_numbers_of_tiles_stay_on_one_line(shown, width):
         assert shown.execute_script("return document.documentElement.scrollWidth") <= width
 
 
-def test_narrow_pages_do_not_scroll_sideways(shown):
-    with sized(shown, 320):
-        assert shown.execute_script("return document.documentElement.scrollWidth") <= 320
-
-
-OTHER_FIELD = re.compile(r"\b((topic|token|document|term|customer)s?|dish(es)?|log joint)\b", re.IGNORECASE)
-
-
-def test_a_cohort_has_the_words_of_its_field_and_no_others(cohort):
-    """Also in what the script writes: search, titles and names of charts, labels that are read out."""
-    cohort.execute_script("for (const one of document.querySelectorAll('main details')) one.open = true;")
-    cohort.execute_script("document.querySelectorAll('#reproduce pre').forEach((one) => one.remove());")
-    texts = [cohort.execute_script("return document.body.innerText")]
-    for query in ("sbs", "a[c>a]", "3"):
-        cohort.execute_script("byId('query').value = arguments[0]; search();", query)
-        texts.append(cohort.execute_script("return byId('results').innerText"))
-        texts.append(cohort.execute_script("return byId('search-status').textContent"))
-    labels = "return [...document.querySelectorAll('[aria-label], [placeholder]')].map("
-    texts += cohort.execute_script(labels + "(one) => one.ariaLabel + ' ' + one.placeholder)")
-    # Drawn texts are no text of the page for the browser; values of tooltips are data.
-    texts += cohort.execute_script(
-        "return [...document.querySelectorAll('svg text')].map((one) => one.textContent)"
-    )
-    found = [text[max(0, hit.start() - 40) :][:90] for text in texts for hit in OTHER_FIELD.finditer(text)]
-    assert found == []
-    assert "3 signatures" in texts[2]
-    assert messages(cohort) == []
-
-
 def test_a_cohort_is_searched_and_its_samples_lead_to_signatures(cohort):
     press(cohort, "/", "sbs96b")
     assert wait_for(cohort, "byId('search-status').textContent").startswith("1 signature,")
@@ -333,14 +303,6 @@ def test_axe_finds_nothing_in_a_cohort(cohort, theme):
         cohort.execute_script("for (const one of document.querySelectorAll('details')) one.open = true;")
         cohort.execute_script("byId('query').value = 'sbs'; search();")
         assert axe_violations(cohort) == {}
-
-
-def test_legends_are_shown_once(cohort):
-    """Charts of a section with the same colours have one legend: traces of chains, exposures."""
-    legends = "return [...document.querySelectorAll('#{} .role-legend')].length"
-    assert cohort.execute_script(legends.format("convergence")) == 1
-    assert cohort.execute_script(legends.format("exposures")) == 1
-    assert cohort.execute_script(legends.format("signatures")) == 1  # of the cosines
 
 
 @pytest.mark.parametrize("width", [320, 400, 1400])

@@ -8,7 +8,6 @@ from pictures import column, encoded, panels, rows
 import hdpkit as hk
 from hdpkit import errors, moves, plots
 from hdpkit.canvas import PALETTE, colour, colours, save_picture
-from hdpkit.posterior.matching import ComponentSet
 
 pytest.importorskip("altair")
 
@@ -63,29 +62,6 @@ def test_topics_come_by_size_with_their_words(run):
     assert rows(shown[0])[0]["term"] == one.data.vocabulary[int(np.argmax(largest))]
     assert "topic 1" in shown[0]["title"]
     assert [panel["mark"]["color"] for panel in shown] == [colour(k + 1) for k in range(len(shown))]
-
-
-def test_cosines_of_two_runs_have_their_pairs_on_the_diagonal():
-    class Planted:
-        def __init__(self, rows):
-            self.rows = np.asarray(rows, dtype=float)
-
-        def component_set(self, source):
-            names = tuple(f"${k + 1}$" for k in range(len(self.rows)))
-            return ComponentSet(
-                source=source, names=names, shares=np.ones(len(names)) / len(names), columns=3,
-                rows=lambda which: self.rows[which], words=lambda k, n: [],
-            )  # fmt: skip
-
-    found = hk.summaries.match_topics(
-        Planted([[1, 0, 0], [0, 1, 0]]), Planted([[0, 0, 1], [0, 9, 1], [5, 1, 0]])
-    )
-    drawn = rows(plots.match(found))
-    pairs = [row for row in drawn if row["pair"]]
-    np.testing.assert_allclose(column(pairs, "cosine"), found.cosine, atol=5e-4)
-    assert len(drawn) == 2 * 3
-    assert column(drawn[:3], "other") == ["$3$", "$2$", "$1$"]
-    assert len(pairs) == 2
 
 
 def cells(drawn):

@@ -1,6 +1,5 @@
 """The page without a browser: its content, and that texts of the corpus are inert."""
 
-import itertools
 import json
 import re
 from html.parser import HTMLParser
@@ -15,7 +14,7 @@ from report_cases import HOSTILE
 import hdpkit as hk
 from hdpkit import errors, moves
 from hdpkit.cli.main import main
-from hdpkit.pages.page import _environment, as_json
+from hdpkit.pages.page import as_json
 from hdpkit.report import SECTIONS, Content, Section, write_report
 
 
@@ -111,17 +110,6 @@ def test_charts_are_valid(read):
     } <= set(charts)
     for specification in charts.values():
         altair.Chart.from_dict(specification, validate=True)
-
-
-def test_headings_and_landmarks(read):
-    levels = [int(tag[1]) for tag, _ in read.elements if re.fullmatch("h[1-6]", tag)]
-    assert levels.count(1) == 1
-    assert all(after <= before + 1 for before, after in itertools.pairwise(levels))
-    tags = [tag for tag, _ in read.elements]
-    assert tags.count("main") == 1
-    assert {"nav", "header", "footer"} <= set(tags)
-    identities = [a["id"] for _, a in read.elements if "id" in a]
-    assert len(identities) == len(set(identities))
 
 
 def tiny(**options):
@@ -235,34 +223,3 @@ def test_bad_input_is_refused_before_anything_is_written(small, run, tmp_path):
         with pytest.raises(errors.ParameterError):
             Section(**{"key": "a", "title": "A", "template": "a", "read": len, **wrong})
     assert not list(tmp_path.iterdir())
-
-
-def test_percentages_that_round_to_zero_have_no_sign():
-    percent = _environment().filters["percent"]
-    assert [percent(value) for value in (-1e-9, -0.0, 0.00049, -0.01)] == ["0.0%", "0.0%", "0.0%", "-1.0%"]
-    assert percent(0.125, 0) == f"{0.125:.0%}"
-
-
-def test_a_page_of_texts_has_no_words_of_the_sampler_or_of_another_field(page):
-    """Names of moves, the model and the command are code; texts of the corpus are its own."""
-    text = page.read_text(encoding="utf-8", errors="surrogateescape")
-    body = text.split("<body>")[1].split("<script")[0]
-    body = re.sub(r"<details><summary>Software.*?</details>|<pre.*?</pre>", "", body, flags=re.DOTALL)
-    data = json.loads(text.split('<script type="application/json" id="data">')[1].split("</script>")[0])
-    titles = re.findall(r'"(?:title|noun)": "([^"]*)"', json.dumps(data["charts"]))
-    labels = re.findall(r'(?:aria-label|placeholder)="([^"]*)"', body)
-    shown = " ".join([re.sub(r"<[^>]*>", " ", body), *labels, *titles])
-    wrong = r"\b(dish(es)?|customers?|log joint|mutations?|channels?|signatures?)\b"
-    assert [shown[max(0, hit.start() - 50) :][:100] for hit in re.finditer(wrong, shown, re.IGNORECASE)] == []
-
-
-def test_every_label_has_a_section_also_a_second_date(tmp_path):
-    days = {"year": [str(2000 + d) for d in range(8)], "month": [f"2024-{d + 1:02}" for d in range(8)]}
-    corpus = hk.Corpus.from_documents([["a", "b"], ["c", "d"]] * 4, groups=days)
-    root = hk.Restaurant(hk.DirichletMultinomial(0.5), concentration=1.0)
-    franchise = hk.Franchise(hk.Restaurant(root, each="document"), corpus)
-    hk.Scheduler([moves.TableGibbs()]).run(franchise, sweeps=3, rng=0)
-    page = Page(write_report(franchise, tmp_path / "page.html").read_text(encoding="utf-8"))
-    charts = page.data()["charts"]
-    assert charts["trends-0"]["data"]["values"][0]["period"] == "2000"
-    assert {row["label"] for row in charts["labels-0"]["data"]["values"]} == set(days["month"])

@@ -1,8 +1,5 @@
 """Topics aligned over samples and chains: known topics are found, and intervals cover."""
 
-import importlib.util
-import io
-
 import attrs
 import numpy as np
 import pytest
@@ -177,35 +174,6 @@ def test_intervals_of_shares_are_quantiles_of_the_posterior(chains, monkeypatch)
     assert np.array_equal(components(samples).group_shares_lower, lower)  # the same each time
 
 
-def test_distances_are_those_of_dense_topics(chains):
-    from hdpkit.posterior.alignment import TermVectors
-
-    one, other = chains[0][0], chains[0][7]
-    vector = np.random.default_rng(0).uniform(0.1, 0.4, N_TERMS)
-
-    def uneven(sample):
-        total = 1.0 / (np.asarray(sample.sizes) + vector.sum())
-        return attrs.evolve(sample, term_means=TermMeans(smoothing=vector, inside=total, outside=total))
-
-    def each(sample):
-        own = np.linspace(0.1, 0.3, sample.n_dishes)
-        return attrs.evolve(
-            sample, term_means=TermMeans(smoothing=own[:, None], inside=own, outside=0.5 * own)
-        )
-
-    for change in (lambda sample: sample, uneven, each):
-        a, b = change(one), change(other)
-        x, y = a.topics(), b.topics()
-        if change is each:
-            x, y = x / x.sum(axis=1, keepdims=True), y / y.sum(axis=1, keepdims=True)
-        vectors = TermVectors([a, b])
-        rows, others = vectors.rows(a), vectors.rows(b)
-        units = [z / np.linalg.norm(z, axis=1, keepdims=True) for z in (x, y)]
-        expected = 1.0 - units[0] @ units[1].T
-        assert np.allclose(vectors.distances(rows, others), expected, atol=1e-7)
-        assert np.allclose(vectors.paired(rows, others), np.diag(expected), atol=1e-7)
-
-
 def test_the_consensus_scores_held_out_documents_as_well_as_the_median_chain(fitted):
     trace, halves = fitted
     agreed = consensus(components(trace))
@@ -217,20 +185,6 @@ def test_the_consensus_scores_held_out_documents_as_well_as_the_median_chain(fit
     assert shares.shape == (20, len(agreed) + 1)
     assert np.allclose(shares.sum(axis=1), 1.0)
     assert agreed.perplexity(halves[0].to_counts(), halves[1].to_counts()) == agreed.perplexity(*halves)
-
-
-def test_intervals_cover():
-    """Of 1,000 probabilities drawn from the law of the samples about 90 in 100 lie in their intervals."""
-    rng = np.random.default_rng(5)
-    samples = [planted(0, sweep, np.arange(N_TOPICS), rng) for sweep in range(200)]
-    aligned = components(samples, level=0.9)
-    covered = [
-        (aligned.rows_lower <= fresh) & (fresh <= aligned.rows_upper)
-        for fresh in (planted(0, 0, np.arange(N_TOPICS), rng).draw_topics(i) for i in range(20))
-    ]
-    often = np.array(covered)[:, TRUTH > 0.02]  # of rare terms a quantile is a whole number of tokens
-    assert 0.86 < often.mean() < 0.94
-    assert (aligned.rows_lower <= aligned.rows_upper).all()
 
 
 def test_topics_that_come_and_go():
@@ -282,27 +236,6 @@ def test_components_of_any_measure():
             components(trace, distance=wrong, threshold=1.0)
 
 
-def test_tables(fitted):
-    trace, _ = fitted
-    aligned = components(trace)
-    words = [f"w{i}" for i in range(30)]
-    table = aligned.to_pandas(n_terms=3, vocabulary=words)
-    assert list(table.columns) == ["topic", "term", "probability", "lower", "upper"]
-    assert len(table) == 3 * len(aligned)
-    assert table.term[0] == words[int(aligned.rows[0].argmax())]
-    assert len(aligned.to_pandas(n_terms=None)) == 30 * len(aligned)
-    assert aligned.to_pandas("shares").chains.max() == 3
-    weights = aligned.to_pandas("weights")
-    assert list(weights.columns) == ["document", "topic", "share", "lower", "upper"]
-    assert weights.groupby("document").share.sum().to_numpy() == pytest.approx(1.0)
-    if importlib.util.find_spec("openpyxl"):  # of the same extra as pandas
-        weights.to_excel(io.BytesIO())
-    steps = aligned.to_pandas("trace")
-    assert set(steps.columns) == {"chain", "sweep", "topic", "id", "share"}
-    assert steps.groupby(["chain", "sweep"]).share.sum().max() <= 1.0 + 1e-9
-    assert len(steps) == sum(int((aligned.which(s) >= 0).sum()) for s in aligned.samples)
-
-
 def test_traces_as_tables(fitted):
     trace, _ = fitted
     table = trace.to_pandas()
@@ -317,9 +250,6 @@ def test_traces_as_tables(fitted):
     )
     assert list(recorded.to_pandas().columns) == ["chain", "sweep", "pair[0]", "pair[1]", "ragged"]
     assert hk.Trace().to_pandas().empty
-
-
-# ---------------------------------------------------------------------- components of numbers
 
 
 def clustered(groups, seed=0, chains=2, **options):
@@ -337,28 +267,6 @@ def clustered(groups, seed=0, chains=2, **options):
     return truth, hk.Scheduler(steps).run(
         franchise, sweeps=40, rng=seed, chains=chains, samples=10, **options
     )
-
-
-@pytest.mark.parametrize("groups", [False, True])
-def test_components_of_numbers_are_aligned_by_their_customers(groups):
-    truth, trace = clustered(groups)
-    aligned = components(trace, partition=False)
-    found = consensus(aligned, chains=1.0)
-    assert len(found) == 4
-    probability = found.memberships
-    assert probability.shape == (160, 5)
-    np.testing.assert_allclose(probability.sum(axis=1), 1.0)
-    label = probability[:, :-1].argmax(axis=1)
-    assert sum(np.bincount(truth[label == k]).max() for k in range(4)) >= 158
-    for k in range(4):
-        assert found.shares[k] == pytest.approx(probability[:, k].mean(), abs=0.02)
-        centre = np.array([[0.0, 0], [6, 0], [0, 6], [6, 6]])[np.bincount(truth[label == k]).argmax()]
-        np.testing.assert_allclose(found.rows[k][0], centre, atol=0.5)
-        assert (found.rows_lower[k] <= found.rows[k] + 1e-9).all()
-    # What a function of the parameters finds, too.
-    apart = lambda a, b: np.linalg.norm(a[:, None, 0] - b[None, :, 0], axis=2)  # noqa: E731
-    other = consensus(components(trace, distance=apart, threshold=2.0), chains=1.0)
-    np.testing.assert_allclose(other.shares[:4], found.shares, atol=0.02)
 
 
 def test_parameters_have_names_and_intervals():

@@ -140,40 +140,6 @@ def test_statistics_by_cell_are_those_by_customer():
     assert found.data.chains[0].sweeps[-1] == 60
 
 
-def test_cells_of_a_cohort_that_varies_more_are_a_misfit():
-    generator = np.random.default_rng(0)
-    signatures = generator.dirichlet(np.full(30, 0.3), size=3)
-    shares = generator.dirichlet(np.full(3, 0.5), size=30)
-    rates = 600 * (shares @ signatures) * generator.gamma(2.0, 0.5, size=(30, 30))
-    franchise = fitted(
-        hk.Corpus.from_counts(generator.poisson(rates)), [moves.CountGibbs()], store="counts", root="weights"
-    )
-    found = hk.check_mixing(franchise, sweeps=100)
-    assert found.data.checks[-1]["count_variance"].observed > 1.2
-    assert found.data.checks[-1]["count_variance"].distance > 5.0
-
-
-def gaussian(seed, tails):
-    generator = np.random.default_rng(seed)
-    centre = np.repeat([-8.0, 0.0, 8.0], 100)
-    noise = generator.standard_t(1.5, size=300) if tails else generator.normal(size=300)
-    return hk.Groups.from_arrays(list((centre + noise).reshape(3, 100).T))
-
-
-NORMAL = hk.NormalGamma(mean=0.0, strength=0.02, shape=20.0, rate=20.0)
-
-
-def test_numbers_with_and_without_groups():
-    for each, tails in (("group", False), (None, True)):
-        franchise = fitted(gaussian(0, tails), [moves.TableGibbs()], 20, NORMAL, each)
-        found = hk.check_mixing(franchise, sweeps=40, inits=["one", "sequential"], copies=10)
-        assert set(found.data.checks[0]) == {"variance", "fourth_moment"} | (
-            {"group_variance"} if each else set()
-        )
-        if not tails:
-            assert found.verdict in ("converged", "slow")
-
-
 def test_statistics_of_the_caller():
     franchise = fitted(repeated(0, 3), sweeps=10)
     longest = {"longest run": lambda values, dishes: np.max(np.bincount(values))}
@@ -182,17 +148,6 @@ def test_statistics_of_the_caller():
     for bad in (lambda values, dishes: "x", lambda values, dishes: np.nan):
         with pytest.raises(ReturnValueError, match="statistics"):
             hk.check_mixing(franchise, SCHEDULE, sweeps=40, inits=["one"], statistics={"bad": bad})
-
-
-def test_a_run_in_a_folder(tmp_path):
-    franchise = hk.Franchise(declare(), repeated(2, 1))
-    hk.Scheduler(SCHEDULE).run(franchise, 10, rng=0, folder=tmp_path / "run")
-    run = hk.open_run(tmp_path / "run")
-    found = hk.check_mixing(run, sweeps=40, inits=["auto"], copies=10)
-    same = hk.check_mixing(run.franchise(), SCHEDULE, sweeps=40, inits=["auto"], copies=10)
-    assert found.data.log_joint.tolist() == same.data.log_joint.tolist()
-    with pytest.raises(HdpkitError, match="chain"):
-        hk.check_mixing(run, sweeps=40, chain=1)
 
 
 def check_of(observed, expected, sd=1.0):

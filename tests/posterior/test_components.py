@@ -1,20 +1,16 @@
 """The number of components that people see: of all samples of all chains, near duplicates as one."""
 
-import csv
-import io
 import json
 
 import numpy as np
 import pytest
-from click.testing import CliRunner
+from fit_command import call
 from test_alignment import N_TOPICS, planted
 
 import hdpkit as hk
 from hdpkit import moves
-from hdpkit.cli.main import main
 from hdpkit.errors import ParameterError
-from hdpkit.report import write_report
-from hdpkit.summaries import components, diagnose
+from hdpkit.summaries import components
 
 
 def test_topics_of_a_few_words_are_not_near_duplicates():
@@ -60,32 +56,6 @@ def folder(tmp_path_factory):
     return place
 
 
-def command(*arguments):
-    result = CliRunner().invoke(main, [str(one) for one in arguments])
-    assert result.exit_code == 0, result.output
-    return result.stdout
-
-
-def test_one_number_stands_in_verdict_table_page_and_file(folder, tmp_path):
-    found = components(folder)
-    n = len(found)
-    assert n == len(components(hk.open_run(folder)))
-    assert diagnose(hk.open_run(folder)).readable.figures["components"] == n
-    told = json.loads(command("topics", folder, "--format", "json"))
-    assert told["n_topics"] == n == len(told["topics"])
-    assert told["share_of_no_topic"] == pytest.approx(found.rest)
-    rows = list(csv.DictReader(io.StringIO(command("topics", folder, "--format", "csv"))))
-    assert [float(row["share"]) for row in rows] == pytest.approx(found.shares.tolist())
-    assert f"K = {n} topics of {found.source}" in command("topics", folder)
-    command("export", folder, "--to", "csv", "--out", tmp_path / "tables")
-    with open(tmp_path / "tables" / "topics.csv", encoding="utf-8") as file:
-        assert [row["terms"] for row in csv.DictReader(file)] == found.table()["terms"]
-    pytest.importorskip("vl_convert")
-    write_report(folder, tmp_path / "page.html")
-    page = (tmp_path / "page.html").read_text(encoding="utf-8")
-    assert f"{n} topics occur in at least half of these states" in page
-
-
 def weeks(n=30, seed=0):
     """Documents of two topics."""
     rng = np.random.default_rng(seed)
@@ -101,7 +71,7 @@ def test_a_topic_model_shows_the_components_of_all_samples(options, tmp_path):
     ).fit(weeks())
     found = components(model)
     model.save(tmp_path / "run")
-    told = json.loads(command("topics", tmp_path / "run", "--format", "json"))
+    told = json.loads(call("topics", tmp_path / "run", "--format", "json"))
     assert model.n_components_ == len(found) == told["n_topics"] == len(model.labels_)
     places = [[(one.chain, one.sweep) for one in of.samples] for of in (found, components(tmp_path / "run"))]
     assert places[0] == places[1]

@@ -57,19 +57,6 @@ def test_the_search_finds_the_best_of_all_partitions(loss, n):
         assert limited.expected_loss == pytest.approx(losses[every.max(axis=1) < 2].min(), abs=1e-10)
 
 
-@pytest.mark.parametrize("loss", ["vi", "binder"])
-def test_it_is_never_worse_than_the_best_sample(loss):
-    centre = RNG.integers(0, 5, 60)
-    samples = np.where(RNG.random((15, 60)) < 0.7, centre, RNG.integers(0, 8, (15, 60)))
-    found = point_partition(samples, loss, runs=2)
-    assert found.expected_loss <= min(expected_loss(s, samples, loss) for s in samples)
-    assert np.array_equal(found.sizes, np.bincount(found.labels))
-    assert (np.diff(found.sizes) <= 0).all()
-    assert found.n_clusters == len(found.sizes)
-    again = point_partition(samples + 7, loss, runs=2)  # names of clusters mean nothing
-    assert np.array_equal(found.labels, again.labels)
-
-
 def test_co_clustering_counts_samples():
     samples = RNG.integers(0, 3, (7, 300))
     found = co_clustering(samples)

@@ -181,9 +181,6 @@ def test_scores_of_left_out_words_tell_a_chain_that_predicts_worse():
     assert found.perplexities[0] > 0.9 * law
 
 
-# ---------------------------------------------------------------------- many short chains
-
-
 def test_nested_r_hat_is_the_plain_one_where_each_chain_has_a_state_of_its_own():
     rng = np.random.default_rng(0)
     values = rng.normal(size=(200, 40))
@@ -222,9 +219,6 @@ def test_many_short_chains_from_some_states_are_judged_by_the_nested_r_hat():
         diagnose([groups[0], short_chains(np.zeros(3))])
     with pytest.raises(errors.DataError, match="two traces"):
         diagnose(groups[:1])
-
-
-# ---------------------------------------------------------------------- advice
 
 
 def continued(folder, first, more):

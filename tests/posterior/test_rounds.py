@@ -3,9 +3,7 @@
 import numpy as np
 
 import hdpkit as hk
-from hdpkit import moves
 from hdpkit.posterior.rounds import Until, samples_of_round
-from hdpkit.summaries import diagnose
 
 WORDS = np.array([[6, 5, 4, 3, 0, 0, 0, 0], [0, 0, 0, 1, 4, 5, 4, 4]]) / 18
 COUNTS = np.array([np.random.default_rng(d).multinomial(25, WORDS[d % 2]) for d in range(30)])
@@ -87,21 +85,3 @@ def test_a_model_that_ran_until_a_verdict_is_saved_and_loaded(tmp_path):
     loaded = hk.TopicModel.load(tmp_path / "model")
     assert (loaded.until, loaded.at_most) == ("readable", "5min")
     assert loaded.n_iter_ == fitted.n_iter_
-
-
-def test_traces_that_follow_each_other_are_the_trace_of_one_run():
-    corpus = hk.Corpus.from_counts(COUNTS)
-    root = hk.Restaurant(hk.DirichletMultinomial(0.5), concentration=hk.Gamma(1.0, 1.0))
-    document = hk.Restaurant(root, concentration=1.0, each="document")
-    scheduler = hk.Scheduler([moves.TableGibbs(), moves.Concentration()])
-    whole = scheduler.run(hk.Franchise(document, corpus), 12, rng=3, samples=hk.Samples(after=4, every=2))
-    franchise = hk.Franchise(document, corpus)
-    first = scheduler.run(franchise, 6, rng=3, samples=hk.Samples(after=0, every=2))
-    second = scheduler.run(franchise, 6, init=None, samples=hk.Samples(after=4, every=2))
-    both = first.followed_by(second, 4)
-    assert both.keys() == whole.keys()
-    for key in whole:
-        np.testing.assert_array_equal(both[key], whole[key])
-    assert [one.sweep for one in both.samples] == [one.sweep for one in whole.samples] == [6, 8, 10, 12]
-    assert len(both.moves) == len(whole.moves)
-    assert diagnose(both).last == 12

@@ -15,8 +15,6 @@ def words():
     return hk.Corpus.from_documents(SENTENCES)
 
 
-# ---------------------------------------------------------------------- measures and kinds of data
-
 DATA = {
     "words": words,
     "term ids": lambda: hk.Corpus.from_documents([[0, 1, 2], [1, 1]]),
@@ -56,21 +54,6 @@ def test_a_measure_runs_over_its_own_kind_of_data_or_says_which_it_takes(measure
     assert of_words or kind not in WORDS
     assert kind not in ("strings", "objects", "dates", "complex numbers")
     hk.Scheduler([moves.TableGibbs()]).run(franchise, sweeps=1, rng=0, audit_every=1)
-
-
-# ---------------------------------------------------------------------- tables of counts
-
-
-# ---------------------------------------------------------------------- labels that cross
-
-
-# ---------------------------------------------------------------------- traces in ArviZ
-
-
-# ---------------------------------------------------------------------- a sentence is no file
-
-
-# ---------------------------------------------------------------------- depth
 
 
 def test_a_thousand_levels_in_a_folder_or_in_chains(tmp_path):

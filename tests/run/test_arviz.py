@@ -9,10 +9,6 @@ from scipy.special import gammaln, logsumexp
 
 import hdpkit as hk
 from hdpkit import moves
-from hdpkit.posterior.evaluation.evaluate import _with_parameters_drawn, log_probabilities_by_group
-from hdpkit.posterior.evaluation.result import log_mean_exp
-from hdpkit.posterior.fold_in import new_group_model
-from hdpkit.random import Streams
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -52,24 +48,6 @@ def test_summary_and_pictures_and_loo_take_the_export(trace, arviz):
     assert "n_dishes" in arviz.summary(data).index
     arviz.plot_trace(data, var_names=["n_dishes"])
     matplotlib.pyplot.close("all")
-
-
-@pytest.mark.parametrize("options", [{}, {"root": "weights"}, {"root": hk.FixedWeights(2)}])
-def test_the_log_likelihood_is_that_under_drawn_parameters(options):
-    state = franchise(DOCUMENTS[1:], **options)
-    hk.Scheduler([moves.TableGibbs()]).run(state, sweeps=3, rng=1)
-    fixed = _with_parameters_drawn(
-        state, new_group_model(state, state.data, scaled=True), Streams(0).source(1)
-    )
-    assert hk.GroupLogLikelihood(particles=2)(state).shape == (3,)
-    found = log_mean_exp(log_probabilities_by_group(fixed, 20_000, Streams(0).source(2)))
-    density = fixed.density * np.exp(fixed.log_scale)[:, None]
-    share, alpha = fixed.parents.share[0], fixed.concentration
-    assert share.sum() == pytest.approx(1.0)
-    for group in range(3):
-        first, second = density[fixed.row[2 * group : 2 * group + 2]]
-        exact = alpha * (first @ share) * (second @ share) + first * second @ share
-        assert found[group] == pytest.approx(math.log(exact / (1 + alpha)), abs=0.03)
 
 
 def test_leaving_one_out_gives_the_predictive_probability():

@@ -85,23 +85,6 @@ def test_completion_by_em_is_the_fixed_point_given_the_observed_words(b, a, kern
     assert found.new_perplexity == pytest.approx(math.exp(-sum(expected) / 6))
 
 
-def test_words_of_inner_restaurants():
-    """The groups of each restaurant in between have their own prior."""
-    franchise = bursty(labels=["A", "A", "B", "B"])
-    halves = [corpus(half, groups={"journal": ["B", None, "A", "A"]}) for half in (OBSERVED, HELD)]
-    found = hk.evaluate(franchise, halves[0], held_out=halves[1], tolerance=1e-13)
-    phi = phi_of(franchise)
-    paths = [[("root", None), ("journal", key)] if key else [("root", None)] for key in ("B", None, "A", "A")]
-    for group, path in enumerate(paths):
-        prior, (terms, counts) = 0.9 * row_of(franchise, *path), counted(OBSERVED[group])
-        theta = fit_proportions(phi[:, terms], prior, counts, 1e-13)
-        p = learned_probabilities(
-            phi, prior, np.full(len(prior), np.inf), theta, terms, counts, np.arange(V), PASSES, (0.8, 0.0)
-        )
-        expected = sum(math.log(p[v]) for v in HELD[group])
-        assert found.group_log_probability[group] == pytest.approx(expected, abs=1e-8)
-
-
 @pytest.mark.parametrize(("b", "a"), LAWS)
 def test_scores_by_gibbs_are_exact_predictives_on_average(b, a):
     franchise = bursty(b, a)
@@ -153,9 +136,6 @@ def test_a_training_document_without_its_word_gets_its_dish():
     assert folded == pytest.approx(gibbs, abs=1e-12)
 
 
-# ---------------------------------------------------------------------- terms that are new, any measure
-
-
 def test_new_terms_are_scored_given_that_they_are_new():
     """By EM in two states: probabilities, and those of all new terms together, are averaged over states."""
     states = [two_levels(seed) for seed in (0, 1)]
@@ -177,9 +157,6 @@ def test_new_terms_are_scored_given_that_they_are_new():
     assert found.group_new_log_probability == pytest.approx(expected, abs=1e-9)
     assert found.new_perplexity == pytest.approx(math.exp(-sum(expected) / 4), rel=1e-9)
     assert math.isnan(hk.evaluate(states, halves[0], method="left-to-right", particles=1).new_perplexity)
-
-
-# ---------------------------------------------------------------------- the topic model
 
 
 @pytest.fixture

@@ -25,9 +25,6 @@ def scores(found):
     return found.group_log_probability.tolist()
 
 
-# ---------------------------------------------------------------------- states
-
-
 @pytest.mark.quick
 def test_states_of_every_kind(tmp_path):
     franchise = two_levels()
@@ -48,9 +45,6 @@ def test_states_of_every_kind(tmp_path):
     of_chains, of_run = hk.evaluate(trace, NEW), hk.evaluate(hk.open_run(tmp_path / "run"), NEW)
     assert of_chains.n_states == of_run.n_states == 2
     assert scores(of_chains) == pytest.approx(scores(of_run), abs=1e-12)
-
-
-# ---------------------------------------------------------------------- methods
 
 
 def test_completion_with_a_discount_is_by_gibbs():
@@ -110,9 +104,6 @@ def test_densities_of_words_are_those_of_the_topics(measure, kernel):
     assert found[:-1] == pytest.approx(franchise.dish_parameters(), rel=1e-12)
     empty = [franchise.measure.log_predictive(v, [franchise.measure.make()])[0] for v in range(3)]
     assert found[-1] == pytest.approx(np.exp(empty), rel=1e-12)
-
-
-# ---------------------------------------------------------------------- topics of other systems
 
 
 @pytest.mark.parametrize("apart", [0.01, 0.003])

@@ -13,7 +13,6 @@ from npz_files import write_members, write_tree
 
 from hdpkit import errors
 from hdpkit.files import read_npz
-from hdpkit.run.run_folder import Settings
 
 TESTS = Path(__file__).resolve().parents[1]
 
@@ -24,37 +23,15 @@ pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="the trials fork
 def test_forged_folders_are_errors_or_healthy(count, tmp_path):
     script = TESTS / "trials" / "forge_trials.py"
     done = subprocess.run(
-        [sys.executable, str(script), str(count), "1", str(tmp_path)],
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+        [sys.executable, str(script), str(count), "1", str(tmp_path)], capture_output=True, text=True,
+        check=False, env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
+    )  # fmt: skip
     assert done.returncode == 0, done.stderr
     report = json.loads(done.stdout.splitlines()[-1])
     assert report["wrong"] == []
     assert report["trials"] == count
     assert report["error"] > count // 3
     assert report["healthy"] > count // 20
-
-
-GOOD = {"target": 4, "seed": 0, "stream": 0, "chains": None, "thin": 1, "audit_every": None,
-        "checkpoint_sweeps": 2, "checkpoint_seconds": None, "exact": True,
-        "record": {"a": "m:f", "b": None}}  # fmt: skip
-WORST = {
-    "target": [-1, 2**63, 1.5, None, float("nan")], "seed": [-1, "0"], "stream": [2**40, -1],
-    "chains": [0, 10**9, 1e9, "2"], "thin": [0, -1, None, 1.0], "audit_every": [0, "1"],
-    "checkpoint_sweeps": [0, 2.5], "checkpoint_seconds": [0.0, -1.0, float("nan"), "60"], "exact": [1, None],
-    "record": [None, [], {"a": 3}],
-}  # fmt: skip
-
-
-@pytest.mark.quick
-@pytest.mark.parametrize("name", WORST)
-def test_settings_out_of_range_are_refused(name):
-    Settings(**GOOD)
-    for value in WORST[name]:
-        with pytest.raises((TypeError, ValueError)):  # the folder makes a CorruptRunError of it
-            Settings(**{**GOOD, name: value})
 
 
 def test_arrays_that_share_bytes_are_refused(tmp_path):

@@ -5,9 +5,6 @@ import warnings
 
 import numpy as np
 import pytest
-from hdpkit._franchise_lock import HeldInterrupt
-from shard_cases import run_shards
-from stopping_moves import Raises
 
 import hdpkit as hk
 from hdpkit import errors, moves, shards
@@ -98,55 +95,40 @@ ROOT = hk.Restaurant(hk.DirichletMultinomial(0.5), concentration=hk.Gamma(1.0, 1
 OVER_DOCUMENTS = hk.Restaurant(ROOT, each="document", concentration=1.0)
 
 
-def ways(kind):
-    """Runs with a move that raises this in its third sweep, of every kind."""
-    moves_of_all = [moves.SliceGibbs(), moves.RootWeights(), moves.Concentration(), Raises(kind)]
-    scheduler = hk.Scheduler(moves_of_all)
+class Raises(moves.Move):
+    """Raises StopIteration in the third sweep, over a franchise and over shards."""
+
+    by_cell = True
+    over = "totals"
+
+    def apply(self, state, rng, steps=None):
+        if state.sweep == 2:
+            raise StopIteration
+        return moves.MoveInfo()
+
+
+def ways():
+    """Runs of every kind with such a move."""
+    scheduler = hk.Scheduler([moves.SliceGibbs(), moves.RootWeights(), moves.Concentration(), Raises()])
     state = hk.Franchise(OVER_DOCUMENTS, TEXT, store="counts", root="weights")
+    over_shards = shards.ShardedFranchise(OVER_DOCUMENTS, shards.cut(TEXT, 2))
     raising = {"rng": 0, "on_interrupt": "raise"}
-    given = {"sweeps": 5, "rng": 0, "init": hk.init.Random(2)}
-    cut = shards.cut(TEXT, 2)
     return {
         "one process": lambda: scheduler.run(state, 5, **raising),
-        "repeated": lambda: hk.Scheduler([*moves_of_all[:3], Raises(kind).repeat(2)]).run(
-            state, 5, **raising
-        ),
-        "drawn": lambda: hk.Scheduler([hk.Mixture([(Raises(kind), 1.0)])]).run(state, 5, **raising),
         "draws": lambda: list(scheduler.sample(state, 5, rng=0)),
         "chains": lambda: scheduler.run(state, 5, chains=2, **raising),
-        "shards": lambda: run_shards(OVER_DOCUMENTS, cut, moves_of_all, **given),
-        "two workers": lambda: run_shards(
-            OVER_DOCUMENTS, cut, moves_of_all, backend=shards.Local(2), **given
+        "two workers": lambda: scheduler.run(
+            over_shards, 5, init=hk.init.Random(2), backend=shards.Local(2), **raising
         ),
     }
 
 
-@pytest.mark.parametrize("way", ways("StopIteration"))
+@pytest.mark.parametrize("way", ways())
 def test_a_move_that_raises_stop_iteration(way):
     """It would end a generator or a loop somewhere: it is an error that names the move, everywhere."""
     with pytest.raises(errors.ChainError if way == "chains" else errors.ScheduleError) as caught:
-        ways("StopIteration")[way]()
+        ways()[way]()
     error = caught.value.original if way == "chains" else caught.value
     assert isinstance(error, errors.ScheduleError)
     assert "Raises" in str(error)
     assert "StopIteration" in str(error)
-
-
-def test_ctrl_c_works_after_a_block_that_was_left_without_its_end():
-    def left():
-        held = HeldInterrupt()
-        held.__enter__()  # and no __exit__
-        return held
-
-    kept = left()
-    with pytest.raises(KeyboardInterrupt):
-        signal.raise_signal(signal.SIGINT)
-    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
-    again = left()
-    done = []
-    with pytest.raises(KeyboardInterrupt), HeldInterrupt():  # noqa: PT012 - raised at the end of the block
-        signal.raise_signal(signal.SIGINT)  # held back: the block before is over
-        done.append("to the end of the block")
-    assert done
-    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
-    assert kept is not again

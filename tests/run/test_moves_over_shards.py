@@ -117,9 +117,6 @@ def test_held_documents_keep_their_dishes():
     assert np.mean(before[~held] != after[~held]) > 0.1
 
 
-# ------------------------------------------------------------------ laws
-
-
 @pytest.mark.parametrize("move", [example.CopyDish(), TokenGibbs()], ids=["CopyDish", "TokenGibbs"])
 def test_a_document_is_left_in_its_law_given_topics_and_weights(move):
     """Every assignment of three tokens to three dishes, by enumeration."""
@@ -157,9 +154,6 @@ def test_the_harness_checks_moves_over_documents_and_over_totals():
     assert check_geweke(TokenGibbs(), shapes=["2+1"], replicas=120)
     with pytest.raises(SampledTestFailure, match=r"PriorLeftOut on '2\+2'"):
         check_geweke(PriorLeftOut(), shapes=["2+2"])
-
-
-# ------------------------------------------------------------------ errors
 
 
 class OfOneWorker(example.WalkOnConcentration):

@@ -77,36 +77,6 @@ def test_a_run_goes_on_bit_for_bit(case, tmp_path):
     assert "replicas" not in there.components
 
 
-def test_each_chain_of_a_run_has_chains_at_all_powers(tmp_path):
-    franchise, schedule = schedule_of("cells")
-    one = hk.Scheduler(schedule).run(franchise_of(), 10, rng=1)
-    two = hk.Scheduler(schedule).run(franchise, 10, rng=1, chains=2, folder=tmp_path / "run")
-    assert np.array_equal(two["log_joint"][0], one["log_joint"])
-    assert not np.array_equal(two["log_joint"][1], one["log_joint"])
-    assert two.franchises[0].log_joint() == one["log_joint"][-1]
-    more = hk.open_run(tmp_path / "run").resume(5)
-    own = franchise_of()
-    longer = hk.Scheduler(schedule).run(own, 15, rng=1)
-    assert np.array_equal(more["log_joint"][0], longer["log_joint"])
-    # Chains from where a franchise stands begin with its further chains.
-    two = hk.Scheduler(schedule).run(own, 5, rng=2, init=None, chains=1)
-    one = hk.Scheduler(schedule).run(own, 5, rng=2, init=None)
-    same(two.chains[0], one)
-
-
-@pytest.mark.long
-def test_power_1_has_its_law():
-    # The number of dishes at power 1 by replica exchange over cells, and by sweeps over tables alone.
-    found = {}
-    for name, store, root, schedule in (
-        ("exchange", "counts", "weights", [*BY_CELL[:2], moves.ReplicaExchange((1.0, 0.4))]),
-        ("tables", "histogram", "restaurant", [moves.TableGibbs(), moves.DishGibbs()]),
-    ):
-        trace = hk.Scheduler(schedule).run(franchise_of(store, root, 0.5), 4000, rng=3)
-        found[name] = np.bincount(trace["n_dishes"][100:], minlength=20)[:20] / 3900
-    assert 0.5 * np.abs(found["exchange"] - found["tables"]).sum() < 0.05
-
-
 def test_a_franchise_alone():
     franchise, schedule = schedule_of("cells")
     hk.Scheduler(schedule).run(franchise, 3, rng=1)

@@ -18,8 +18,6 @@ from hdpkit.cli.verification import verify_run
 from hdpkit.files import read_npz
 from hdpkit.run import trace as of_trace
 
-# ------------------------------------------------------------------------- kill -9
-
 
 def kill(trials, seed, place):
     command = [sys.executable, kill_trials.__file__, str(trials), str(seed), str(place)]
@@ -36,9 +34,6 @@ def test_killed_at_random_moments_a_run_ends_as_if_it_had_not_been(trials, tmp_p
     assert report["trials"] == trials
     assert report["begun"] >= trials // 2  # the kills must fall into the run for this to say anything
     assert report["kills"] >= trials // 2
-
-
-# ------------------------------------------------------------------------- cut off, flipped
 
 
 @pytest.fixture(scope="module")
@@ -160,23 +155,6 @@ def test_a_trace_ahead_of_the_state_is_cut_at_its_sweep(per_file, thin, tmp_path
         with pytest.raises(errors.CorruptRunError, match="trace"):
             hk.open_run(folder).resume()
         gone.write_bytes(content)
-
-
-def test_other_data_are_noticed(small, tmp_path):
-    folder = tmp_path / "run"
-    shutil.copytree(small[0], folder)
-    other = tmp_path / "other"
-    corpus = hk.Corpus.from_documents([[0, 0, 1], [1, 1]], n_terms=3)
-    state = hk.Franchise(hk.Restaurant(hk.DirichletMultinomial(0.5)), corpus)
-    hk.Scheduler([moves.TableGibbs()]).run(state, 1, rng=0, folder=other)
-    shutil.copy(other / "data.npz", folder / "data.npz")
-    with pytest.raises(errors.CorruptRunError, match=r"data\.npz"):
-        hk.open_run(folder)
-    for file in (other / "chain-000").glob("trace-*"):
-        shutil.copy(file, folder / "chain-000")
-    shutil.copy(small[0] / "data.npz", folder / "data.npz")
-    with pytest.raises(errors.CorruptRunError, match="trace"):
-        _ = hk.open_run(folder).trace
 
 
 @pytest.mark.parametrize(

@@ -74,27 +74,6 @@ def test_a_link_in_place_of_a_folder_is_refused(made, tmp_path):
     assert {file.name: file.read_bytes() for file in there.iterdir()} == before
 
 
-def test_links_where_a_run_is_to_begin(tmp_path):
-    victim = outside(tmp_path)
-    for name in ("data.npz", "init.npz", "run.json", "lock"):
-        folder = tmp_path / f"run-{name}"
-        folder.mkdir()
-        (folder / "lock").touch()
-        (folder / name).unlink(missing_ok=True)
-        (folder / name).symlink_to(victim)
-        with pytest.raises(errors.RunError):
-            scheduler().run(franchise(), 2, rng=0, folder=folder, init=[0, 0, 1, 1, 1])
-        with pytest.raises(errors.RunError):
-            hk.NGramModel(2).fit([["a"]], sweeps=2, burn_in=0, samples=1, rng=0, folder=folder)
-    folder = tmp_path / "aside"
-    folder.mkdir()
-    (folder / "lock").touch()
-    (folder / "data.npz.tmp").symlink_to(victim)
-    scheduler().run(franchise(), 2, rng=0, folder=folder)  # the link goes, what it led to stays
-    assert victim.read_bytes() == b"precious"
-    assert os.listdir(victim.parent) == ["victim"]
-
-
 @pytest.mark.parametrize("name", FILES)
 def test_a_pipe_or_a_folder_is_no_file(made, tmp_path, name):
     for number, make in enumerate((os.mkfifo, os.mkdir)):

@@ -152,22 +152,16 @@ def test_forged_members_are_refused(tmp_path):
     others = [(name, content) for name, content in good if name not in ("tree.json", "0.npy")]
     header = array[: array.index(b"\n") + 1]
     huge = header.replace(b"(", b"(10000000000, 10000, ")[: len(header) - 1] + b"\n"
-    cases = {
-        "no array": [],
-        "no tree": None,
-        "gigabytes": [("0.npy", huge + array[len(header) :])],
-        "zeros": [("0.npy", array), ("more.npy", bytes(1 << 30))],
-        "one byte more": [("0.npy", array + b"\0")],
-        "one byte less": [("0.npy", array[:-1])],
-        "no header": [("0.npy", array[len(header) :])],
-        "nothing": [("0.npy", b"")],
-        "objects": [("0.npy", re.sub(rb"'[<|]..'", b"'|O8'", array))],
-    }
-    for name, members in cases.items():
-        all_members = others if members is None else [("tree.json", tree), *members, *others]
-        write_members(file, all_members, compress=True)
+    for content in (
+        huge + array[len(header) :], array + b"\0", array[:-1], array[len(header) :], b"",
+        re.sub(rb"'[<|]..'", b"'|O8'", array),
+    ):  # fmt: skip
+        write_members(file, [("tree.json", tree), ("0.npy", content), *others], compress=True)
         with pytest.raises(CorruptRunError):
-            print(name, hk.open_run(tmp_path / "run").samples[0])
+            print(content, hk.open_run(tmp_path / "run").samples[0])
+    write_members(file, [*good, ("more.npy", bytes(1 << 30))], compress=True)
+    with pytest.raises(CorruptRunError):
+        print(hk.open_run(tmp_path / "run").samples[0])
     write_members(file, good, compress=True)
     assert hk.open_run(tmp_path / "run").samples[0].sweep == 4
     whole = bytearray(file.read_bytes())

@@ -1,12 +1,10 @@
 """The scheduler: time tables, starts, traces, callbacks, and Ctrl-C."""
 
-import math
 import os
 import signal
 
 import numpy as np
 import pytest
-from states import same_state
 
 import hdpkit as hk
 from hdpkit import errors, moves
@@ -58,9 +56,6 @@ def ran(schedule, sweeps=12):
     return inner.sweeps
 
 
-# ------------------------------------------------------------------------- time tables
-
-
 @pytest.mark.parametrize(
     ("schedule", "expected"),
     [
@@ -83,9 +78,6 @@ def test_time_tables(schedule, expected):
     assert ran(schedule(Noting())) == expected
 
 
-# ------------------------------------------------------------------------- mixtures
-
-
 def test_mixture_takes_its_parts_by_weight():
     often, seldom = Noting("often"), Noting("seldom")
     mixture = hk.Mixture([(often, 3), (seldom, 1.0)])
@@ -96,56 +88,6 @@ def test_mixture_takes_its_parts_by_weight():
     assert set(trace.moves["move"]) == {"often|seldom"}
     assert len(trace.moves) == 800
 
-
-# ------------------------------------------------------------------------- refusals
-
-
-class UnitInterval:
-    """A prior of discounts that is no `hk.Beta`."""
-
-    mean = 0.5
-    support = (0.0, 1.0)
-
-    def log_density(self, x):
-        return 0.0 if 0.0 < x < 1.0 else -math.inf
-
-    def draw(self, generator, size=None):
-        return generator.random(size)
-
-
-def test_nothing_to_do_is_refused_before_anything_moves():
-    flat = hk.Franchise(hk.Restaurant(hk.DirichletMultinomial(0.5)), corpus())
-    fixed = hk.Franchise(
-        hk.Restaurant(hk.Restaurant(hk.DirichletMultinomial(0.5)), each="document"), corpus()
-    )
-    measure, prior = hk.DirichletMultinomial(0.5), hk.Beta(1.0, 1.0)
-    beta = hk.Restaurant(measure, concentration=prior)
-    shifted = hk.Restaurant(measure, concentration=hk.Shifted(hk.Gamma(1.0, 1.0)), discount=prior)
-    below = hk.Restaurant(measure, concentration=-0.1, discount=prior)
-    uniform = hk.Restaurant(measure, discount=UnitInterval())
-    cases = [
-        (flat, moves.DishGibbs()),
-        (flat, moves.Concentration()),
-        (fixed, moves.Concentration()),
-        (flat, moves.DishGibbs().until(3)),
-        (flat, hk.Mixture([(moves.TableGibbs(), 1.0), (moves.DishGibbs(), 1.0)])),
-        (hk.Franchise(beta, corpus()), moves.Concentration("auxiliary")),
-        (flat, moves.Discount()),
-        (hk.Franchise(shifted, corpus()), moves.Concentration("auxiliary")),
-        (hk.Franchise(shifted, corpus()), moves.Discount("auxiliary")),
-        (hk.Franchise(below, corpus()), moves.Discount("auxiliary")),
-        (hk.Franchise(uniform, corpus()), moves.Discount("auxiliary")),
-    ]
-    for state, move in cases:
-        for run in (hk.Scheduler([move]).run, hk.Scheduler([moves.TableGibbs(), move]).sample):
-            with pytest.raises(errors.ScheduleError) as caught:
-                run(state, sweeps=2, rng=0)
-            assert caught.value.remedy
-            assert (state.dishes == -1).all()
-            assert state.streams is None
-
-
-# ------------------------------------------------------------------------- starts
 
 NOTHING = [Noting()]
 
@@ -191,9 +133,6 @@ def test_random_start_is_uniform_on_the_dishes():
     counts = state.dish_counts[:, 0]
     # Each count is Binomial(3000, 1/3), 1000 +- 25.8; beyond 5.5 standard deviations: 3 x 4e-8
     assert np.abs(counts - 1000).max() < 5.5 * 25.9
-
-
-# ------------------------------------------------------------------------- traces
 
 
 def test_trace_keys_and_shapes():
@@ -273,9 +212,6 @@ def test_audit_every_finds_a_broken_move():
     state.audit()
 
 
-# ------------------------------------------------------------------------- Ctrl-C
-
-
 def press():
     os.kill(os.getpid(), signal.SIGINT)
 
@@ -348,24 +284,6 @@ def test_ctrl_c_during_the_start(init):
     state.audit()
     assert (state.dishes == -1).all()  # half a start is none
     assert not hk.Scheduler([moves.TableGibbs()]).run(state, sweeps=1, rng=0, init=init).interrupted
-
-
-@pytest.mark.usefixtures("ctrl_c")
-def test_an_interrupted_sweep_is_repeated_with_the_same_words():
-    state, undisturbed = large(), large()
-    scheduler = hk.Scheduler([moves.TableGibbs()])
-    scheduler.run(state, sweeps=1, rng=0)
-    scheduler.run(undisturbed, sweeps=2, rng=0)
-
-    class Presses(Noting):
-        def apply(self, state, rng, steps=None):
-            press()
-            return moves.MoveInfo()
-
-    trace = hk.Scheduler([moves.TableGibbs(), Presses()]).run(state, sweeps=1, init=None)
-    assert (trace.interrupted, trace.n_draws, state.sweep) == (True, 0, 1)
-    scheduler.run(state, sweeps=1, init=None)
-    assert same_state(state.freeze(), undisturbed.freeze())
 
 
 def test_a_handler_of_ones_own_stays():

@@ -8,49 +8,30 @@ import signal
 import subprocess
 import sys
 import time
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import distributed
 import pytest
-import shard_kills
-from shard_cases import (
-    SCHEDULE,
-    case_corpus,
-    case_in_one_process,
-    cases,
-    corpus,
-    in_one_process,
-    restaurant,
-    run_shards,
-    same,
-    same_case,
-)
+from shard_cases import BURSTY, corpus, in_one_process, restaurant, run_shards, same
 
 import hdpkit as hk
-from hdpkit import moves, shards
-from hdpkit.errors import LockedRunError, SlowPartError
-from hdpkit.run.run_folder import holding
+from hdpkit import shards
+from hdpkit.errors import SlowPartError
 from hdpkit.run.shards.worker import FOLDER
 
 PROGRAM = Path(__file__).resolve().parents[1] / "support" / "shard_program.py"
-PRIORS = PROGRAM.with_name("shard_priors_program.py")
 SWEEPS = 4
 ENVIRONMENT = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path), "OPENBLAS_NUM_THREADS": "1"}
 
 
-def prepared(folder, data, schedule):
-    """The corpus in shards, and the schedule and the state at the start; the state at the end."""
-    hk.ShardedCorpus.write(data, folder / "corpus", 4)
-    begun, ended, _ = in_one_process(SWEEPS, data, schedule=schedule)
-    (folder / "begun.pickle").write_bytes(pickle.dumps((schedule, begun)))
-    return folder, begun, ended
-
-
 @pytest.fixture(scope="module")
 def chain(tmp_path_factory):
-    """Of every test but where another schedule runs."""
-    return prepared(tmp_path_factory.mktemp("shards"), corpus(), SCHEDULE)
+    """A corpus in shards, the state at the start, and that at the end; topics differ by document."""
+    folder = tmp_path_factory.mktemp("shards")
+    hk.ShardedCorpus.write(corpus(), folder / "corpus", 4)
+    begun, ended, _ = in_one_process(SWEEPS, corpus(), schedule=BURSTY, bursty=True)
+    (folder / "begun.pickle").write_bytes(pickle.dumps(begun))
+    return folder, begun, ended
 
 
 @pytest.fixture(scope="module")
@@ -70,8 +51,8 @@ def mpiexec():
     return found
 
 
-def on_mpi(ranks, *arguments, module=("-m", "mpi4py"), program=PROGRAM):
-    command = [mpiexec(), "-n", str(ranks), sys.executable, *module, str(program), *map(str, arguments)]
+def on_mpi(ranks, *arguments, module=("-m", "mpi4py")):
+    command = [mpiexec(), "-n", str(ranks), sys.executable, *module, str(PROGRAM), *map(str, arguments)]
     return subprocess.run(command, env=ENVIRONMENT, capture_output=True, text=True, timeout=120)
 
 
@@ -86,6 +67,14 @@ def nothing_is_left(folder, ranks):
     return True
 
 
+def here(chain, backend, folder=None, **more):
+    source = hk.ShardedCorpus.open(chain[0] / "corpus")
+    return run_shards(
+        restaurant(bursty=True), source, BURSTY, sweeps=SWEEPS, rng=11, init=chain[1], backend=backend,
+        folder=folder, checkpoint=2, **more,
+    )  # fmt: skip
+
+
 @pytest.mark.parametrize("module", [("-m", "mpi4py"), ()], ids=["as a module of mpi4py", "as a script"])
 def test_a_rank_that_hangs_is_an_error_that_names_its_shards(chain, tmp_path, module):
     done = on_mpi(2, chain[0], SWEEPS, 1, tmp_path / "run", 1, 2, -1, -1, 1.5, module=module)
@@ -96,120 +85,17 @@ def test_a_rank_that_hangs_is_an_error_that_names_its_shards(chain, tmp_path, mo
 
 
 def test_a_worker_of_dask_that_hangs_is_an_error_that_names_its_shards(chain, client):
-    root, begun, _ = chain
     pids = list(client.run(os.getpid).values())
 
     def hanging(draw):
         if draw.sweep == 2:
             os.kill(pids[0], signal.SIGSTOP)
 
-    def run():
-        return run_shards(
-            restaurant(), hk.ShardedCorpus.open(root / "corpus"), SCHEDULE, sweeps=SWEEPS, rng=11, init=begun,
-            backend=shards.Dask(client, workers=2, patience=1.5), callback=hanging,
-        )  # fmt: skip
-
     try:
         with pytest.raises(SlowPartError, match=r"shards (0 to 1 \(worker 0\)|2 to 3 \(worker 1\)) = "):
-            run()
+            here(chain, shards.Dask(client, workers=2, patience=1.5), callback=hanging)
     finally:
         os.kill(pids[0], signal.SIGCONT)
-
-
-def test_an_error_of_one_rank_alone_ends_the_command(chain, tmp_path):
-    """Rank 1 doesn't find the corpus: nobody waits for it."""
-    program = "from hdpkit.cli.main import main; main()"
-    ranks = [
-        ["-n", "1", sys.executable, "-c", program, "fit", "--shards", where, "--out", tmp_path / "run"]
-        for where in (chain[0] / "corpus", tmp_path / "nowhere")
-    ]
-    command = list(map(str, [mpiexec(), *ranks[0], ":", *ranks[1]]))
-    done = subprocess.run(command, env=ENVIRONMENT, capture_output=True, text=True, timeout=60)
-    assert done.returncode != 0
-    assert "nowhere" in done.stderr
-
-
-def here(chain, backend, sweeps=SWEEPS, folder=None, schedule=SCHEDULE):
-    root, begun, _ = chain
-    return run_shards(
-        restaurant(), hk.ShardedCorpus.open(root / "corpus"), schedule, sweeps=sweeps, rng=11, init=begun,
-        backend=backend, folder=folder, checkpoint=2,
-    )  # fmt: skip
-
-
-def test_a_folder_in_use_is_refused_on_every_backend(chain, client, tmp_path):
-    kept = tmp_path / "run"
-    with holding(kept):
-        done = on_mpi(2, chain[0], SWEEPS, 1, kept)
-        told = re.findall(r"LockedRunError: .* a folder that no other process is using", done.stderr)
-        assert len(told) >= 1, done.stderr  # the first rank that ends with it ends the others
-        assert done.returncode != 0
-        with ThreadPoolExecutor() as pool, pytest.raises(LockedRunError, match="no other process"):
-            pool.submit(here, chain, shards.Dask(client), folder=kept).result()
-        program = "from hdpkit.cli.main import main; main()"
-        fit = [sys.executable, "-c", program, "fit", "--shards", str(chain[0] / "corpus"), "--out", str(kept)]
-        address = client.scheduler.address
-        for command in ([mpiexec(), "-n", "2", *fit], [*fit, "--backend", address], fit):
-            done = subprocess.run(command, env=ENVIRONMENT, capture_output=True, text=True, timeout=120)
-            assert done.returncode != 0
-            assert "a folder that no other process is using" in done.stderr
-            assert "space" not in done.stderr
-        assert [path.name for path in kept.iterdir()] == ["lock"]
-
-
-@pytest.fixture(scope="module")
-def priors(tmp_path_factory):
-    """A corpus, and the starts of chains with priors on every hyperparameter; each chain in one process."""
-    folder = tmp_path_factory.mktemp("priors")
-    hk.ShardedCorpus.write(case_corpus(), folder / "corpus", 4)
-    chains = {name: case_in_one_process(case, 6) for name, case in cases().items()}
-    begun = {name: chain[0] for name, chain in chains.items()}
-    (folder / "begun.pickle").write_bytes(pickle.dumps(begun))
-    return folder, chains
-
-
-def on_ranks(n, priors, sweeps, *kept):
-    """The state and the numbers at the end of each chain."""
-    done = on_mpi(n, priors[0], sweeps, "ended.pickle", *kept, program=PRIORS)
-    assert done.returncode == 0, done.stderr
-    return pickle.loads((priors[0] / "ended.pickle").read_bytes())
-
-
-def on_others(backend, priors, sweeps, kept=None):
-    """The same on a backend that this process drives."""
-    ended = {}
-    for name, case in cases().items():
-        run = run_shards(
-            case.restaurant, hk.ShardedCorpus.open(priors[0] / "corpus"), case.schedule, sweeps=sweeps,
-            rng=11, init=priors[1][name][0], root=case.root, backend=backend,
-            folder=None if kept is None else kept / name,
-        )  # fmt: skip
-        ended[name] = run.state(), run.trace
-    return ended
-
-
-def check_priors(priors, found):
-    assert found.keys() == cases().keys()
-    for name, ended in found.items():
-        same_case(cases()[name], *ended, *priors[1][name][1:])
-
-
-def test_a_prior_on_every_hyperparameter_by_turns_on_every_backend(priors, client, tmp_path):
-    on_others(shards.Local(2), priors, 1, tmp_path)
-    on_ranks(3, priors, 3, tmp_path)
-    on_others(shards.Dask(client, workers=2), priors, 5, tmp_path)
-    check_priors(priors, on_others(shards.Local(3), priors, 6, tmp_path))
-
-
-def test_drawn_proportions_on_every_backend(client, tmp_path):
-    """`CountGibbs` over a corpus of counts, whose customers a run over shards tells apart."""
-    schedule = [moves.CountGibbs(), moves.RootWeights(), moves.Concentration()]
-    counted = prepared(tmp_path, hk.Corpus.from_counts(corpus().to_counts()), schedule)
-    for backend in (shards.Local(3), shards.Dask(client, workers=2)):
-        same(here(counted, backend, schedule=schedule).state(), counted[2])
-    done = on_mpi(2, tmp_path, SWEEPS, 1)
-    assert done.returncode == 0, done.stderr
-    same(pickle.loads((tmp_path / "ended.pickle").read_bytes()), counted[2])
 
 
 @pytest.mark.parametrize(("rank", "what"), [(1, r"shard [23] = "), (0, r"shard [01] = ")])
@@ -262,8 +148,6 @@ def test_a_killed_rank_ends_the_run_and_others_go_on_from_its_checkpoint(chain, 
 
 
 def test_a_killed_worker_of_dask_is_replaced(chain, client, tmp_path):
-    root, begun, ended = chain
-
     def killing(draw):
         if draw.sweep == 3 and not killed:
             killed.append(draw.sweep)
@@ -271,15 +155,6 @@ def test_a_killed_worker_of_dask_is_replaced(chain, client, tmp_path):
             os.kill(next(iter(pids.values())), 9)
 
     killed = []
-    run = run_shards(
-        restaurant(), hk.ShardedCorpus.open(root / "corpus"), SCHEDULE, sweeps=SWEEPS, rng=11, init=begun,
-        backend=shards.Dask(client), folder=tmp_path / "run", checkpoint=2, callback=killing,
-    )  # fmt: skip
+    run = here(chain, shards.Dask(client), folder=tmp_path / "run", callback=killing)
     assert killed == [3]
-    same(run.state(), ended)
-
-
-@pytest.mark.long
-@pytest.mark.parametrize("backend", ["mpi", "dask"])
-def test_runs_that_are_killed_at_random_moments_end_as_unbroken_ones(backend):
-    shard_kills.main(["--kills", "50", "--backends", backend])
+    same(run.state(), chain[2])

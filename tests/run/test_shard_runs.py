@@ -2,17 +2,15 @@
 
 import shutil
 import signal
-from contextlib import suppress
 
 import numpy as np
 import pytest
-from npz_files import forge, tree_of
+from npz_files import tree_of
 from shard_cases import BURSTY, SCHEDULE, corpus, restaurant, run_shards, same, same_numbers
 
 import hdpkit as hk
 from hdpkit import moves, shards
 from hdpkit.cli.verification import verify_run
-from hdpkit.files import checksum_of, npz_of
 from hdpkit.run.shards import files
 from hdpkit.run.shards import state as sources
 
@@ -51,9 +49,6 @@ def folder(tmp_path_factory):
     path = tmp_path_factory.mktemp("corpus") / "shards"
     hk.ShardedCorpus.write(DATA, path, 4)
     return path
-
-
-# ------------------------------------------------------------------ starts
 
 
 @pytest.mark.usefixtures("both")
@@ -152,64 +147,10 @@ def newest(folder):
     return file, tree_of(file)[1]
 
 
-def resealed(folder, key, value):
-    """Change an entry of the newest state, with a right checksum."""
-    forge(newest(folder)[0], lambda tree: tree["frozen"].update({key: value}))
-
-
 def place_of(folder, number):
     """The file of a shard of the newest state."""
     sweep = newest(folder)[1]["sweep"]
     return folder / "chain-000" / f"sweep-{sweep:08d}" / f"shard-{number:04d}.npz"
-
-
-@pytest.mark.usefixtures("both")
-def test_checkpoints_that_do_not_fit_are_refused(folder, tmp_path):
-    """With right checksums: whatever is in a folder is checked before compiled code uses it."""
-    source, whole, kept = hk.ShardedCorpus.open(folder), tmp_path / "whole", tmp_path / "run"
-    run(source, sweeps=1, folder=whole)
-    found = 0
-    for key in newest(whole)[1]["frozen"]:
-        for value in (None, -1, "x", [], [2**40], {"0": "x"}, np.array([[1]])):
-            shutil.copytree(whole, kept)
-            resealed(kept, key, value)
-            assert not all(check.passed for check in verify_run(kept)), (key, value)
-            for read in (
-                lambda: next(hk.open_run(kept).state().documents()),
-                lambda: hk.open_run(kept).franchise(),
-                lambda: run(source, sweeps=2, folder=kept),
-            ):
-                with suppress(hk.errors.HdpkitError):
-                    read()
-                    continue
-                found += 1
-            shutil.rmtree(kept)
-    assert found > 200
-
-
-@pytest.mark.usefixtures("both")
-def test_a_state_of_a_shard_that_does_not_fit_is_refused(folder, tmp_path):
-    source, kept = hk.ShardedCorpus.open(folder), tmp_path / "run"
-    run(source, sweeps=1, folder=kept)
-    place = place_of(kept, 1)
-    seating = tree_of(place)[1]["seating"]
-    for name, column in seating.items():
-        for bad in (column + 7, column * 0, column[:-1], column[None], None, "x", column.astype(float)):
-            data = npz_of(files.FORMAT, {"shard": 1, "seating": {**seating, name: bad}})
-            place.write_bytes(data)
-            resealed(kept, "shards", [*newest(kept)[1]["frozen"]["shards"][:1], checksum_of(data),
-                                      *newest(kept)[1]["frozen"]["shards"][2:]])  # fmt: skip
-            for read in (
-                lambda: run(source, sweeps=2, folder=kept),
-                lambda: list(hk.open_run(kept).state().documents()),
-                lambda: hk.open_run(kept).franchise(),
-            ):
-                with pytest.raises(hk.errors.ShardError, match="shard 1"):
-                    read()
-            assert not all(check.passed for check in verify_run(kept))
-
-
-# ------------------------------------------------------------------ checkpoints
 
 
 @pytest.mark.usefixtures("both")
@@ -226,20 +167,6 @@ def test_tokens_in_a_file_give_the_same_chain(tmp_path, monkeypatch, cells):
         for array in (franchise.data.values, franchise.topology.home):
             assert isinstance(array.base, np.memmap) or isinstance(array, np.memmap)
     same(run(source, sweeps=5, folder=tmp_path / "run").state(), run(source, sweeps=5).state())
-
-
-@pytest.mark.usefixtures("both")
-def test_a_run_goes_on_from_its_checkpoint(folder, tmp_path):
-    source, kept = hk.ShardedCorpus.open(folder), tmp_path / "run"
-    whole = run(source, sweeps=5)
-    first = run(source, sweeps=3, workers=3, folder=kept, checkpoint=2)
-    assert first.franchise.sweep == 3
-    assert files.stored_sweeps(kept / "chain-000") == {3}
-    second = run(source, sweeps=5, workers=2, folder=kept)
-    assert second.made == 2
-    same(second.state(), whole.state())
-    for key, values in whole.trace.items():
-        np.testing.assert_array_equal(second.trace[key], values, err_msg=key)
 
 
 @pytest.mark.usefixtures("both")
@@ -317,9 +244,6 @@ def test_a_damaged_state_is_an_error_that_names_the_shard(folder, tmp_path):
     assert caught.value.shard == 2
 
 
-# ------------------------------------------------------------------ one run, over shards too
-
-
 def pressing(times):
     """A callback that presses Ctrl-C so often after the third sweep."""
 
@@ -368,9 +292,6 @@ def test_a_sweep_that_ctrl_c_ends_is_not_saved(folder, tmp_path):
     assert hk.open_run(tmp_path / "run", [Interrupts]).sweeps == [0]
     with pytest.raises(hk.errors.StateError, match="open the folder of its run"):
         franchise.freeze()
-
-
-# ------------------------------------------------------------------ what is refused
 
 
 @pytest.mark.parametrize(

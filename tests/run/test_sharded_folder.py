@@ -3,52 +3,40 @@
 import json
 import os
 import shutil
-import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import numpy as np
 import pytest
-from click.testing import CliRunner
+from fit_command import done
 from shard_cases import BURSTY, SCHEDULE, corpus, restaurant, run_shards, same, same_numbers
 
 import hdpkit as hk
 from hdpkit import shards
-from hdpkit.cli.main import main
 from hdpkit.cli.verification import verify_run
-from hdpkit.errors import RunError, ShardError
+from hdpkit.errors import ShardError
 from hdpkit.run.states import state_of
 
 ENVIRONMENT = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path), "OPENBLAS_NUM_THREADS": "1"}
 HDPKIT = [sys.executable, "-c", "from hdpkit.cli.main import main; main()"]
-SWEEPS = 150
 NAMES = [f"d{number}" for number in range(60)]
 WORDS = [f"w{v}" for v in range(40)]
 DATA = hk.Corpus.from_counts(corpus().to_counts(), vocabulary=WORDS, names=NAMES)
 
 
-def mpiexec(ranks):
+def command(*arguments, ranks):
     path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
     found = shutil.which("mpiexec", path=path)
     assert found, "no mpiexec: pip install hdpkit[mpi]"
-    return [found, "-n", str(ranks)]
-
-
-def command(*arguments, ranks=None):
-    launcher = [] if ranks is None else mpiexec(ranks)
-    given = [*launcher, *HDPKIT, *map(str, arguments)]
+    given = [found, "-n", str(ranks), *HDPKIT, *map(str, arguments)]
     done = subprocess.run(given, env=ENVIRONMENT, capture_output=True, text=True, timeout=300)
     assert done.returncode == 0, (arguments, done.stdout, done.stderr)
-    return done.stdout
 
 
 def here(*arguments):
     """A command in this process."""
-    done = CliRunner().invoke(main, list(map(str, arguments)))
-    assert done.exit_code == 0, (arguments, done.output)
-    return done.stdout
+    return done(*arguments).stdout
 
 
 def every_command(run, place):
@@ -74,59 +62,21 @@ def every_command(run, place):
     return said
 
 
-def begun(run):
-    """The sweep of the newest checkpoint of a run that another process writes."""
-    try:
-        return hk.open_run(run).sweeps[0] or 0
-    except RunError:
-        return 0
-
-
-@pytest.mark.parametrize(
-    "options", [pytest.param([], id="plain", marks=pytest.mark.long), pytest.param(["--bursty"], id="bursty")]
-)
-def test_every_command_on_a_run_of_two_ranks_killed_and_resumed(tmp_path, options):
+def test_every_command_on_a_run_that_is_resumed_in_one_process_or_by_ranks(tmp_path):
     hk.ShardedCorpus.write(DATA, tmp_path / "corpus", 4)
-    fit = ["fit", "--shards", tmp_path / "corpus", "--sweeps", SWEEPS, "--seed", 3, "--checkpoint-sweeps", 5]
-    fit += options
-    command(*fit, "--out", tmp_path / "unbroken")
-    killed = tmp_path / "killed"
-    ranks = subprocess.Popen(
-        [*mpiexec(2), *HDPKIT, *map(str, [*fit, "--out", killed])],
-        env=ENVIRONMENT, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
-    )  # fmt: skip
-    try:
-        end = time.monotonic() + 120
-        while begun(killed) < 20 and ranks.poll() is None and time.monotonic() < end:
-            time.sleep(0.01)
-    finally:
-        # The ranks are children of mpiexec's proxy: those with the folder in their command line.
-        for entry in Path("/proc").glob("[0-9]*/cmdline"):
-            try:
-                parts = entry.read_bytes().split(b"\0")
-            except OSError:
-                continue
-            if str(killed).encode() in parts and b"-n" not in parts:
-                os.kill(int(entry.parent.name), signal.SIGKILL)
-        ranks.wait(60)
-    at = begun(killed)
-    assert 20 <= at < SWEEPS
-    before = every_command(killed, tmp_path / "before")
-    assert before["json"]["sweep"] == at
-    as_it_was = tmp_path / "copy"
-    shutil.copytree(killed, as_it_was)
-    command("resume", killed, "--quiet")
-    command("resume", as_it_was, "--quiet", ranks=3)
+    fit = ["fit", "--shards", tmp_path / "corpus", "--bursty", "--seed", 3, "--quiet"]
+    here(*fit, "--sweeps", 12, "--out", tmp_path / "unbroken")
+    command(*fit, "--sweeps", 5, "--out", tmp_path / "broken", ranks=2)
+    assert every_command(tmp_path / "broken", tmp_path / "before")["json"]["sweep"] == 5
+    shutil.copytree(tmp_path / "broken", tmp_path / "copy")
+    here("resume", tmp_path / "broken", "--sweeps", 7, "--quiet")
+    command("resume", tmp_path / "copy", "--sweeps", 7, "--quiet", ranks=3)
     unbroken = every_command(tmp_path / "unbroken", tmp_path / "all")
-    for number, folder in enumerate((killed, as_it_was)):
-        assert every_command(folder, tmp_path / f"after-{number}") == unbroken
-        one, other = hk.open_run(folder), hk.open_run(tmp_path / "unbroken")
+    for name in ("broken", "copy"):
+        assert every_command(tmp_path / name, tmp_path / f"after-{name}") == unbroken
+        one, other = hk.open_run(tmp_path / name), hk.open_run(tmp_path / "unbroken")
         same_numbers(one.trace, other.trace)
-        np.testing.assert_array_equal(one.trace["log_joint"], other.trace["log_joint"])
         same(one.franchise().freeze(), other.franchise().freeze())
-    assert "all is well" in command("verify", killed)
-    assert "w" in command("resume", killed, "--sweeps", 2, ranks=2)
-    assert begun(killed) == SWEEPS + 2
 
 
 @pytest.fixture(scope="module", params=[False, True], ids=["plain", "bursty"])
@@ -166,29 +116,6 @@ def test_a_state_over_shards_is_read_as_one_of_one_process(finished):
     np.testing.assert_array_equal(*folded)
 
 
-def test_every_byte_is_covered(finished, tmp_path):
-    folder, _ = finished
-    files = sorted(path.relative_to(folder) for path in folder.rglob("*") if path.name != "lock")
-    files = [file for file in files if (folder / file).is_file()]
-    assert sum(file.name.startswith("shard-") for file in files) == 6
-    for file in files:
-        data = (folder / file).read_bytes()
-        for place in {0, len(data) // 3, len(data) // 2, len(data) - 2}:
-            broken = tmp_path / "broken"
-            shutil.copytree(folder, broken)
-            (broken / file).write_bytes(data[:place] + bytes([data[place] ^ 4]) + data[place + 1 :])
-            found = [check for check in verify_run(broken) if not check.passed]
-            behind = [check for check in verify_run(broken) if "unfinished block" in check.detail]
-            assert found or behind, (file, place)
-            shutil.rmtree(broken)
-        if file.name != "run.json":
-            broken = tmp_path / "broken"
-            shutil.copytree(folder, broken)
-            (broken / file).unlink()
-            assert not all(check.passed for check in verify_run(broken)), file
-            shutil.rmtree(broken)
-
-
 def test_a_missing_shard_of_the_corpus_is_named_where_it_is_needed(finished, tmp_path):
     folder, _ = finished
     moved = Path(hk.open_run(folder).data.folder) / "shard-0001"
@@ -203,3 +130,14 @@ def test_a_missing_shard_of_the_corpus_is_named_where_it_is_needed(finished, tmp
         assert "on other disks" in checks[-1].detail
     finally:
         (tmp_path / "away").rename(moved)
+
+
+def test_new_documents_have_the_scores_of_one_process(finished):
+    folder, franchise = finished
+    state, new = hk.open_run(folder).state(), corpus(30, seed=8).to_counts().toarray()
+    halves = [shards.cut(hk.Corpus.from_counts(half), 3) for half in (new // 2, (new + 1) // 2)]
+    for number in range(3):
+        observed, held_out = (half.shard(number) for half in halves)
+        scores = [hk.evaluate(one, observed, held_out=held_out) for one in (state.franchise, franchise)]
+        np.testing.assert_allclose(*(score.perplexity for score in scores), rtol=1e-9)
+        assert 1 < scores[0].perplexity < 80

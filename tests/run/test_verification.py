@@ -88,6 +88,11 @@ def test_a_converted_corpus_is_verified(tmp_path, shards):
             assert path.name in output
         path.write_bytes(whole)
     assert verify(corpus)[0] == 0
+    if shards:
+        (folder / "shard-0001").rename(tmp_path / "away")
+        code, output = verify(folder)
+        assert code == 0
+        assert "--      shard-0001: not on this disk" in output
 
 
 def test_what_is_no_run_is_refused(tmp_path):

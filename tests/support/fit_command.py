@@ -15,3 +15,10 @@ def done(*words, **given):
     result = hdpkit(*words, **given)
     assert result.exit_code == 0, result.output
     return result
+
+
+def call(*words, code=0, **given):
+    """What a command with this exit code says."""
+    result = hdpkit(*words, **given)
+    assert result.exit_code == code, (words, result.output)
+    return result.output

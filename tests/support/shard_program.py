@@ -8,7 +8,7 @@ import signal
 import sys
 from pathlib import Path
 
-from shard_cases import restaurant, run_shards
+from shard_cases import BURSTY, restaurant, run_shards
 
 import hdpkit as hk
 from hdpkit import shards
@@ -27,7 +27,7 @@ def main(
     patience=None,
 ):
     folder = Path(folder)
-    schedule, begun = pickle.loads((folder / "begun.pickle").read_bytes())
+    begun = pickle.loads((folder / "begun.pickle").read_bytes())
     backend = shards.MPI(patience=None if patience is None else float(patience))
     (folder / f"pid-{backend.rank}").write_text(str(os.getpid()))
     mapped = re.findall(r"/dev/shm/.*", Path("/proc/self/maps").read_text())
@@ -40,7 +40,7 @@ def main(
             resource.setrlimit(resource.RLIMIT_FSIZE, (100, resource.RLIM_INFINITY))
 
     run = run_shards(
-        restaurant(), hk.ShardedCorpus.open(folder / "corpus"), schedule, sweeps=int(sweeps), rng=11,
+        restaurant(bursty=True), hk.ShardedCorpus.open(folder / "corpus"), BURSTY, sweeps=int(sweeps), rng=11,
         init=begun, backend=backend, threads=int(threads), folder=kept, checkpoint=int(checkpoint),
         callback=callback,
     )  # fmt: skip

@@ -2,9 +2,9 @@
 
 ``python failing_allocations.py LIBRARY [--only WORDS ...] [--every K] [--many M ...] [--kinds new array]``
 
-LIBRARY is `allocations/failing.cpp` compiled as a shared library (``--compile`` does it first). Each trial
-is a separate process: a franchise is prepared, then one allocation fails (M in a row; 0: all from there on,
-until an error is raised), and afterwards
+LIBRARY is `allocations/failing.cpp` compiled as a shared library (`g++ -O1 -shared -fPIC -std=c++17`). Each
+trial is a separate process: a franchise is prepared, then one allocation fails (M in a row; 0: all from there
+on, until an error is raised), and afterwards
 
 - a MemoryError was raised, the franchise is, bit for bit, in the state before, and another sweep runs; or
 - no error was raised, and the chain equals the undisturbed one.
@@ -14,17 +14,16 @@ Prints a JSON line for every scenario: trials, MemoryErrors, undisturbed runs, a
 
 import argparse
 import ctypes
-import faulthandler
 import hashlib
 import json
 import os
 import select
 import signal
-import subprocess
 import sys
 import tempfile
 import time
 import traceback
+from collections import Counter
 from contextlib import nullcontext
 from pathlib import Path
 
@@ -40,13 +39,9 @@ from hdpkit.errors import HdpkitError
 from hdpkit.franchise.starts import start
 from hdpkit.random import Streams
 
-SOURCE = Path(__file__).resolve().parent / "allocations" / "failing.cpp"
-KINDS = {"new": 1, "array": 2, "python": 4}
+KINDS = {"new": 1, "array": 2}
 SECONDS = 20.0  # of a trial; more is a hang
 ALL = 1 << 40
-
-
-# ------------------------------------------------------------------ what is done
 
 
 def ready(name):
@@ -171,9 +166,6 @@ def scenarios():
     yield "shards slices", by_token, over_shards
 
 
-# ------------------------------------------------------------------ trials
-
-
 def digest(state):
     found = hashlib.sha256()
     frozen = state.freeze()
@@ -208,43 +200,24 @@ KEPT = []  # a temporary folder, where scenarios are used by other trials
 UNBROKEN = {}  # digest of the state by act, where an act that failed is begun again
 
 
-def trial(library, make_ready, act, number, many, kind):
+def trial(library, state, act, number, many, kind):
     """What happened: in a process of its own, which is gone afterwards."""
-    state = make_ready
-    report = {"n": number}
-    failed = ctypes.c_int64(0)
-    if kind == KINDS["python"]:
-        import _testcapi
-
-        arm = lambda: _testcapi.set_nomemory(number, number + many if many < ALL else 0)  # noqa: E731
-    else:
-        arm = lambda: library.hdpkit_arm(number, many, kind)  # noqa: E731
-
-    def disarm():
-        if kind == KINDS["python"]:
-            _testcapi.remove_mem_hooks()
-            return 0
-        return library.hdpkit_disarm(ctypes.byref(failed))
-
-    error, before = None, None if act is over_shards else state.freeze()
-    arm()
+    failed, error = ctypes.c_int64(0), None
+    before = None if act is over_shards else state.freeze()
+    library.hdpkit_arm(number, many, kind)
     try:
         with nullcontext() if act is over_shards else state.transaction():
             act(state)
-        report["counted"] = disarm()
     except BaseException as caught:
-        report["counted"] = disarm()
         error = caught
-    report["failed"] = failed.value
+    report = {"n": number, "counted": library.hdpkit_disarm(ctypes.byref(failed)), "failed": failed.value}
     if error is None:
-        report["outcome"] = "finished"
-        report["digest"] = digest(state)
+        report |= {"outcome": "finished", "digest": digest(state)}
         state.audit()
         return report
     report["outcome"] = type(error).__name__
     if isinstance(error, SystemError) and "without" in str(error):
         report["outcome"] = "MemoryError"  # NumPy's fancy indexing doesn't say what failed
-        report["numpy"] = True
     elif not isinstance(error, MemoryError):
         report["wrong"] = "".join(traceback.format_exception(error))[-1500:]
         return report
@@ -268,10 +241,7 @@ def in_a_process(function, seconds=SECONDS):
     child = os.fork()
     if child == 0:
         os.close(read)
-        trace = os.open(os.environ.get("HDPKIT_TRACE", os.devnull), os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
-        os.dup2(trace, 2)
-        if "HDPKIT_TRACE" in os.environ:
-            faulthandler.enable()
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 2)
         try:
             report = function()
         except BaseException as error:
@@ -300,114 +270,60 @@ def in_a_process(function, seconds=SECONDS):
     return {"outcome": how, "wrong": f"the process ended: {how}"}
 
 
-def run_scenario(library, name, make, act, kinds, many, every, offset=0, limit=None):
+def run_scenario(library, name, make, act, chosen):
+    """For each kind of allocation and number of them: counts of trials, and what went wrong."""
     ready = make()
-    found = []
-    for kind in kinds:
-        if kind == "python":
-            unbroken = in_a_process(lambda: trial(library, ready, act, ALL // 2, ALL, KINDS["new"]))
-            numbers = range(offset, 40000, every)
-        else:
-            unbroken = in_a_process(lambda kind=kind: trial(library, ready, act, ALL // 2, ALL, KINDS[kind]))
-            numbers = range(offset, unbroken.get("counted", 0), every)
+    for kind in chosen.kinds:
+
+        def tried(number, many, kind=kind):
+            return in_a_process(lambda: trial(library, ready, act, number, many, KINDS[kind]))
+
+        unbroken = tried(ALL // 2, ALL)
         UNBROKEN[act] = unbroken.get("digest")
         if "wrong" in unbroken or unbroken["outcome"] != "finished":
-            found.append({"scenario": name, "kind": kind, "wrong": [unbroken]})
+            yield {"scenario": name, "kind": kind}, [unbroken]
             continue
-        for length in many:
-            counts = {
-                "scenario": name,
-                "kind": kind,
-                "many": length,
-                "trials": 0,
-                "MemoryError": 0,
-                "undisturbed": 0,
-                "of these SystemErrors of NumPy": 0,
-                "crashes in NumPy": 0,
-            }
-            counts["allocations"] = unbroken["counted"]
-            wrong = []
-            finished_in_a_row = 0
-            for number in numbers:
-                if limit is not None and counts["trials"] >= limit:
-                    break
-                report = in_a_process(
-                    lambda n=number, m=length, kind=kind: trial(library, ready, act, n, m, KINDS[kind])
-                )
-                counts["trials"] += 1
-                report["n"] = number
-                if report["outcome"] == "finished" and report["digest"] != unbroken["digest"]:
+        for many in chosen.many:
+            counts, wrong = Counter(), []
+            for number in range(0, unbroken["counted"], chosen.every):
+                report = tried(number, many or ALL) | {"n": number}
+                finished = report["outcome"] == "finished"
+                if finished and report["digest"] != unbroken["digest"]:
                     report["wrong"] = "silently another chain"
                 if "wrong" in report:
                     wrong.append(report)
-                elif report["outcome"] == "finished":
-                    counts["undisturbed"] += 1
-                elif report["outcome"] == "crash in NumPy":  # of its own (a[indices] alone): not ours to mend
-                    counts["crashes in NumPy"] += 1
-                else:
-                    counts["MemoryError"] += 1
-                    counts["of these SystemErrors of NumPy"] += "numpy" in report
-                finished_in_a_row = finished_in_a_row + 1 if report["outcome"] == "finished" else 0
-                if kind == "python" and finished_in_a_row > 20:
-                    break
-            found.append({**counts, "wrong": wrong})
-    return found
+                # A crash in NumPy (of a[indices] alone) is not ours to mend.
+                counts[report["outcome"] if finished or "crash" in report["outcome"] else "MemoryError"] += 1
+            made = {"scenario": name, "kind": kind, "many": many, "allocations": unbroken["counted"]}
+            yield {**made, "MemoryError": 0, **counts}, wrong
 
 
 def main(argv):
     parser = argparse.ArgumentParser()
     parser.add_argument("library")
-    parser.add_argument("--compile", action="store_true")
     parser.add_argument("--only", nargs="*", default=[])
     parser.add_argument("--every", type=int, default=1)
-    parser.add_argument("--offset", type=int, default=0)
-    parser.add_argument("--limit", type=int, default=None)
     parser.add_argument("--many", type=int, nargs="*", default=[1])
     parser.add_argument("--kinds", nargs="*", default=["new", "array"])
-    parser.add_argument("--verbose", action="store_true")
     chosen = parser.parse_args(argv)
-    if chosen.compile:
-        subprocess.run(
-            ["g++", "-O1", "-shared", "-fPIC", "-std=c++17", "-o", chosen.library, str(SOURCE)], check=True
-        )
     if chosen.library not in os.environ.get("LD_PRELOAD", ""):
         environment = {**os.environ, "LD_PRELOAD": chosen.library, "OPENBLAS_NUM_THREADS": "1"}
-        os.execve(
-            sys.executable, [sys.executable, __file__, *[a for a in argv if a != "--compile"]], environment
-        )
+        os.execve(sys.executable, [sys.executable, __file__, *argv], environment)
     library = ctypes.CDLL(chosen.library)
     library.hdpkit_arm.argtypes = [ctypes.c_int64, ctypes.c_int64, ctypes.c_int]
     library.hdpkit_disarm.argtypes = [ctypes.POINTER(ctypes.c_int64)]
     library.hdpkit_disarm.restype = ctypes.c_int64
+    bad = 0
     with tempfile.TemporaryDirectory() as folder:
         SHARD_FOLDERS.append(folder)
-        return run_scenarios(chosen, library)
-
-
-def run_scenarios(chosen, library):
-    """Whether the trials of any chosen scenario went wrong; prints a line for each."""
-    bad = 0
-    for name, make, act in scenarios():
-        if chosen.only and not any(
-            all(word in name.split() for word in words.split()) for words in chosen.only
-        ):
-            continue
-        for counts in run_scenario(
-            library,
-            name,
-            make,
-            act,
-            chosen.kinds,
-            [m or ALL for m in chosen.many],
-            chosen.every,
-            chosen.offset,
-            chosen.limit,
-        ):
-            wrong = counts.pop("wrong")
-            bad += len(wrong)
-            print(json.dumps({**counts, "wrong": len(wrong)}), flush=True)
-            for report in wrong[: None if chosen.verbose else 1]:
-                print("   ", report.get("n"), report["outcome"], report["wrong"], flush=True)
+        for name, make, act in scenarios():
+            if chosen.only and not any(set(words.split()) <= set(name.split()) for words in chosen.only):
+                continue
+            for counts, wrong in run_scenario(library, name, make, act, chosen):
+                bad += len(wrong)
+                print(json.dumps({**counts, "wrong": len(wrong)}), flush=True)
+                for report in wrong[:1]:
+                    print("   ", report.get("n"), report["outcome"], report["wrong"], flush=True)
     return bad > 0
 
 

@@ -56,8 +56,6 @@ def sample_prior(generator):
     return float(generator.normal())
 
 
-# ------------------------------------------------------------------------- healthy folders
-
 TEXTS = ["salt bread wine", "ship sail salt", "bread wine salt", "ship sail ship wine"]
 ALLOW = [log_likelihood, sample_prior]
 
@@ -126,9 +124,6 @@ def make(place):
     named.save(place / "corpus")
 
 
-# ------------------------------------------------------------------------- forging trees
-
-
 def places(tree, path=()):
     """Every place of a tree."""
     yield path
@@ -195,9 +190,6 @@ def at(tree, path):
     for key in path:
         tree = tree[key]
     return tree
-
-
-# ------------------------------------------------------------------------- forging files
 
 
 def forged_tree(file, draw):
@@ -293,9 +285,6 @@ def forge_folder(folder, everything, draw):
     file.write_bytes(content)
     list_again(folder, file, content)
     return name, "tree"
-
-
-# ------------------------------------------------------------------------- using
 
 
 def use_verify(folder, draw):
