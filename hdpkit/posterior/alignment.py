@@ -199,10 +199,11 @@ class ParameterVectors(CosineVectors):
         return Rows(scipy.sparse.csr_array((n, 0)), np.zeros(n), parameters_of(sample))
 
     def distances(self, rows: Rows, others: Rows) -> Floats:
-        """Distances returned by the function, checked."""
-        one, other = rows.parameters, others.parameters
-        assert one is not None
-        assert other is not None
+        """Distances returned by the function."""
+        return self._between(rows.parameters, others.parameters)
+
+    def _between(self, one: Any, other: Any) -> Floats:
+        """The same of two arrays of parameters, checked."""
         if not len(one) or not len(other):
             return np.zeros((len(one), len(other)))
         answer = self._distance(one, other)
@@ -219,9 +220,8 @@ class ParameterVectors(CosineVectors):
 
     def paired(self, rows: Rows, others: Rows) -> Floats:
         """Distances between rows at the same index."""
-        single = [np.array([i]) for i in range(len(rows.base))]
-        pairs = [self.distances(self.take(rows, i), self.take(others, i))[0, 0] for i in single]
-        return np.array(pairs, dtype=np.float64)
+        pairs = zip(rows.parameters, others.parameters, strict=True)  # type: ignore[arg-type]
+        return np.array([self._between(one[None], other[None])[0, 0] for one, other in pairs])
 
     def angles(self, distances: Floats) -> None:
         """None: an arbitrary distance function has no angles."""
