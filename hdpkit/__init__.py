@@ -12,7 +12,6 @@ Declare restaurants, build a franchise over data, and let a scheduler run moves 
     trace = hk.Scheduler([moves.TableGibbs(), moves.Concentration()]).run(franchise, sweeps=100, rng=0)
 """
 
-import re
 import sys
 from importlib import import_module
 from importlib.util import find_spec
@@ -109,18 +108,48 @@ if TYPE_CHECKING:
 
 __version__ = "0.1.0"
 
+_NAMES = {
+    "base_measures": (
+        "AtomicMeasure BaseMeasure BetaBernoulli Bursty Categorical DirichletMultinomial Finite "
+        "GammaPoisson NonConjugate NormalGamma NormalInverseWishart SparseDirichletMultinomial Uniform "
+        "VonMisesFisher base_measures"
+    ),
+    "data": "Corpus Groups Limits NGrams Sequences ShardedCorpus downsample",
+    "evaluation": "Evaluation Forecast GroupLogLikelihood evaluate forecast",
+    "franchise.declarations": "FixedWeights Restaurant",
+    "franchise.franchise": "Franchise",
+    "franchise.known": "Known KnownValues",
+    "franchise.sample": "Sample",
+    "franchise.several_parents": "MixtureOf OneOf",
+    "franchise.state_homes": "PreviousDish",
+    "kinds.ngram": "NGramModel",
+    "kinds.spelling": "Spelling",
+    "parts": "IntegrablePart Part SharedValue",
+    "posterior.comparison.chains": "Candidate",
+    "posterior.comparison.compare": "compare_schedules",
+    "posterior.comparison.convergence": "ConvergenceRule",
+    "posterior.comparison.mixing": "CheckedChains MixingCheck check_mixing",
+    "posterior.comparison.predictive": "StatisticCheck",
+    "posterior.comparison.result": "Comparison ScheduleResult",
+    "posterior.fold_in": "FoldIn",
+    "posterior.hidden_states": "StateProbabilities",
+    "priors": "Above Beta Dirichlet Each Gamma Normal Shifted expected_tables",
+    "run.collect": "Checkpoint",
+    "run.combinators": "Mixture",
+    "run.progress": "ProgressBar Tick",
+    "run.runs": "Run Scheduler open_run",
+    "run.samples": "Samples",
+    "run.trace": "ChainTrace Draw Trace",
+    "steps.fused.instruction_set": "instruction_set",
+    "steps.step": "step",
+    "stores": "SeatingStore stores",
+}
+"""Module -> the names that users take from the package; they are imported on first use."""
+
+_HOMES = {name: f"hdpkit.{home}" for home, names in _NAMES.items() for name in names.split()}
+
 _ESTIMATORS = ("HiddenMarkovModel", "MixtureModel", "SparseTopicModel", "TopicModel")
 """Their base classes are in scikit-learn, which is optional."""
-
-_HOMES = {
-    name: f"hdpkit.{home}"
-    for home, name in re.findall(
-        r"^    from hdpkit\.([\w.]+) import (\w+) as \2$", Path(__file__).read_text("utf-8"), re.MULTILINE
-    )
-    if name not in _ESTIMATORS
-}
-"""Where the names are that users take from the package, as listed above for type checkers; they are imported
-on first use."""
 
 _IMPORTING = RLock()
 """Held while a name is imported: modules that import each other can't be imported by two threads at once."""

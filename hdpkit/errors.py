@@ -14,42 +14,6 @@ from contextlib import contextmanager
 from pathlib import PurePath
 from typing import Any, Self
 
-__all__ = [
-    "AuditError",
-    "BusyError",
-    "ChainError",
-    "ChangedDataError",
-    "ClosedError",
-    "CopiedFranchiseWarning",
-    "CorruptRunError",
-    "DataError",
-    "DeclarationError",
-    "ExtensionError",
-    "HdpkitError",
-    "InterruptedRunWarning",
-    "KernelError",
-    "LockedRunError",
-    "LostPartError",
-    "ManyTopicsWarning",
-    "MissingExtraError",
-    "MissingMethodError",
-    "ParameterError",
-    "RegistryError",
-    "ReturnValueError",
-    "RunError",
-    "RunVersionError",
-    "ScheduleError",
-    "ShardError",
-    "SkippedFilesWarning",
-    "SlowPartError",
-    "StateError",
-    "StorageError",
-    "TopicLabelsWarning",
-    "UnspacedTextWarning",
-    "printable",
-]
-
-
 _COMMANDS = ("Cc", "Cf", "Cs", "Zl", "Zp")
 """Unicode categories of characters that control a terminal, change text direction, or end a line."""
 
@@ -306,3 +270,13 @@ class ChainError(RunError):
 
     original: BaseException | None = None
     remote_traceback: str = ""
+
+
+__all__ = [  # errors and warnings are all public
+    "printable",
+    *(
+        name
+        for name, thing in list(vars().items())
+        if isinstance(thing, type) and issubclass(thing, HdpkitError | UserWarning)
+    ),
+]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from typing import Any, Self
 
 import attrs
@@ -62,9 +63,7 @@ def _scale(value: Any) -> Floats:
     matrix = number_array(value)
     if matrix is None or matrix.ndim != 2 or matrix.shape[0] != matrix.shape[1]:
         raise error
-    if not np.all(np.isfinite(matrix)):
-        raise error
-    if not np.allclose(matrix, matrix.T, rtol=1e-10, atol=0.0):
+    if not (np.isfinite(matrix).all() and np.allclose(matrix, matrix.T, rtol=1e-10, atol=0.0)):
         raise error
     matrix = (matrix + matrix.T) / 2.0
     try:
@@ -97,18 +96,6 @@ def _number(name: str, value: Any) -> float:
     return number
 
 
-def _strength(value: Any) -> float:
-    return _number("strength", value)
-
-
-def _dof(value: Any) -> float:
-    return _number("dof", value)
-
-
-def _multiplier(value: Any) -> float:
-    return _number("multiplier", value)
-
-
 @attrs.frozen(eq=False)
 class NormalInverseWishart(VectorMeasure):
     """Normal vectors with unknown mean and covariance; compiled.
@@ -134,10 +121,10 @@ class NormalInverseWishart(VectorMeasure):
     """
 
     mean: Any = attrs.field(converter=_mean)
-    strength: Any = attrs.field(converter=_strength)
-    dof: Any = attrs.field(converter=_dof)
+    strength: Any = attrs.field(converter=partial(_number, "strength"))
+    dof: Any = attrs.field(converter=partial(_number, "dof"))
     scale: Any = attrs.field(converter=_scale)
-    multiplier: Any = attrs.field(default=1.0, converter=_multiplier)
+    multiplier: Any = attrs.field(default=1.0, converter=partial(_number, "multiplier"))
 
     legal_values = f"vectors of finite numbers of size up to {LARGEST_VALUE}"
     _legal = staticmethod(finite)

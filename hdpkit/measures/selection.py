@@ -16,8 +16,8 @@ import numpy.typing as npt
 import scipy
 
 from hdpkit.arrays import Floats, Int32s, Int64s
-from hdpkit.checks import as_float, number_array, whole_number
-from hdpkit.errors import DataError, DeclarationError, ParameterError, StateError
+from hdpkit.checks import number_array, whole_number
+from hdpkit.errors import DataError, DeclarationError, StateError
 from hdpkit.measures._sparse_dirichlet_multinomial import ProportionTable
 from hdpkit.measures.python_bank import PythonBank
 from hdpkit.numerics import exp_each, gamma_ratio, lgamma, log
@@ -37,24 +37,6 @@ def check_n_terms(value: Any) -> int:
             "A topic over one term has nothing to select; use DirichletMultinomial.",
         )  # fmt: skip
     return int(value)
-
-
-def check_shape(name: str, value: Any) -> float:
-    """Return r or s, a parameter of the Beta prior of the proportion of selected terms."""
-    return _between(name, value, "1 and 1 make every proportion equally probable.")
-
-
-def check_smoothing(value: Any) -> float:
-    """Return lambda, the Dirichlet parameter of each selected term."""
-    return _between("smoothing", value, "0.01 to 1 is usual for topics.")
-
-
-def _between(name: str, value: Any, remedy: str) -> float:
-    """Return a parameter as a float; a ParameterError unless it is from `SMALLEST` to `LARGEST`."""
-    number = as_float(value)
-    if SMALLEST <= number <= LARGEST:
-        return number
-    raise ParameterError(name, value, f"a number from {SMALLEST} to {LARGEST}", remedy)
 
 
 class SelectionReference:

@@ -28,8 +28,6 @@ from hdpkit.measures.selection import (
     SelectionProportions,
     SelectionReference,
     check_n_terms,
-    check_shape,
-    check_smoothing,
     draw_topic,
 )
 from hdpkit.numerics import log, log1p
@@ -64,29 +62,29 @@ class SelectionPrior:
         return f"Beta({self.r!r}, {self.s!r})"
 
 
-def _parameter(name: str, value: Any, check: Any) -> Any:
+def _parameter(name: str, value: Any) -> Any:
     """A number, or the current value of a parameter with a prior, which starts at its mean."""
     number = at_mean(value)
-    check(float(number) if isinstance(number, Resampled) else number)
-    return number if isinstance(number, Resampled) else float(number)
+    given = float(number) if isinstance(number, Resampled) else number
+    if SMALLEST <= as_float(given) <= LARGEST:
+        return number if isinstance(number, Resampled) else as_float(given)
+    of_selection = "1 and 1 make every proportion equally probable."
+    usual = "0.01 to 1 is usual for topics." if name == SMOOTHING else of_selection
+    raise ParameterError(name, given, f"a number from {SMALLEST} to {LARGEST}", usual)
 
 
 def _smoothing(value: Any) -> Any:
     if isinstance(value, Each):
-        check_smoothing(mean_of(SparseDirichletMultinomial.check_each(value)))
+        _parameter(SMOOTHING, mean_of(SparseDirichletMultinomial.check_each(value)))
         return value
-    return _parameter("smoothing", value, check_smoothing)
+    return _parameter(SMOOTHING, value)
 
 
 def _selection(value: Any) -> Any:
     if isinstance(value, Beta):
         value = SelectionPrior(value.a, value.b)
     if isinstance(value, SelectionPrior):
-        r, s = (
-            _parameter(name, shape, lambda x, name=name: check_shape(name, x))
-            for name, shape in (("r", value.r), ("s", value.s))
-        )
-        return SelectionPrior(r, s)
+        return SelectionPrior(_parameter("r", value.r), _parameter("s", value.s))
     number = as_float(value)
     if 0.0 < number < 1.0:
         return number

@@ -205,6 +205,7 @@ class _OfProportions(Move):
     serves = EVERYWHERE
     continuous = True
     updates = ("selection proportions",)
+    method: str  # of the part
     requires = (
         something_to_do(
             lambda state, move: "selection proportions" in state.measure_parts,
@@ -213,15 +214,11 @@ class _OfProportions(Move):
         ),
     )
 
-    def _draw(self, part: Any, rng: ChoiceSource) -> None:
-        """Draw them for all dishes."""
-        raise NotImplementedError
-
     def apply(self, state: Franchise, rng: ChoiceSource, steps: tuple[int, int] | None = None) -> MoveInfo:
         """Draw them for all dishes."""
         self.check(state)
         with state.lock():
-            self._draw(state.measure_parts["selection proportions"], rng)
+            getattr(state.measure_parts["selection proportions"], self.method)(rng)
         return MoveInfo(1, 1)
 
 
@@ -234,9 +231,7 @@ class Selectors(_OfProportions):
     C(V-a, y) pi^y (1-pi)^(V-a-y) g(a+y; N). Selectors are not kept: all other moves integrate them out.
     """
 
-    def _draw(self, part: Any, rng: ChoiceSource) -> None:
-        """Draw them for all dishes."""
-        part.draw_through_selectors(rng)
+    method = "draw_through_selectors"
 
 
 class SelectorCounts(_OfProportions):
@@ -247,9 +242,7 @@ class SelectorCounts(_OfProportions):
     missing). The draw doesn't depend on the current proportions, so it mixes better than `Selectors`.
     """
 
-    def _draw(self, part: Any, rng: ChoiceSource) -> None:
-        """Draw them for all dishes."""
-        part.draw(rng)
+    method = "draw"
 
 
 moves.register("selectors", Selectors, lambda: [Selectors()])

@@ -31,12 +31,11 @@ from hdpkit.run.shards.files import (
     totals_of,
 )
 from hdpkit.run.shards.franchise import ShardedFranchise
-from hdpkit.run.shards.state import OPENS, seat_bursts, whole_state
+from hdpkit.run.shards.state import OPENS, counted_terms, seat_bursts, whole_state
 from hdpkit.run.states import ChainState, Documents
 from hdpkit.stores._stirling import sum_of_logs
 
 _BYTES = 24  # of a franchise for each token, about
-_CHUNK = 1 << 20
 
 
 class OverShards:
@@ -142,14 +141,10 @@ class OverShards:
         for i, info in enumerate(self.data.shards):
             corpus = self.data.shard(i)
             seating = start.seating(i, info, corpus)
-            for first in range(0, info.n_tokens, _CHUNK):
-                dish = seating["dish"][first : first + _CHUNK].astype(np.int64)
-                there = (dish, corpus.values[first : first + _CHUNK])
-                ones = np.ones(len(dish), dtype=np.int64)
-                counts += scipy.sparse.csr_array((ones, there), shape=counts.shape)
-                if OPENS in seating:
-                    opens = seating[OPENS][first : first + _CHUNK].astype(np.int64)
-                    observed += scipy.sparse.csr_array((opens, there), shape=counts.shape)
+            dish, terms = seating["dish"], corpus.values
+            counts += counted_terms(dish, terms, counts.shape)
+            if OPENS in seating:
+                observed += counted_terms(dish, terms, counts.shape, seating[OPENS])
             if stored.bursts is not None:
                 own = seat_bursts(self._declared(corpus), seating)
                 bursts = own if bursts is None or own is None else bursts.plus(own)

@@ -14,7 +14,7 @@ from hdpkit import moves
 from hdpkit.base_measures import DirichletMultinomialReference, SparseDirichletMultinomialReference
 from hdpkit.franchise.starts import start
 from hdpkit.measures import bursty
-from hdpkit.random import RandomStream, ScriptedSource
+from hdpkit.random import RandomStream
 from hdpkit.testing.cases import SHAPES, Corner, TinyShape, tiny_franchise
 from hdpkit.testing.exact import ExactFailure, check_exact, check_irreducible, step_matrices
 
@@ -218,39 +218,6 @@ def test_lists_of_cells_end_as_counts(monkeypatch, store, root, kept):
     moves.TableGibbs().apply(franchise, RandomStream((7, 5)))
     franchise.settle()
     franchise.audit()
-
-
-@pytest.mark.parametrize("scanned", [16384, 0])
-def test_a_proposal_has_numbers_of_its_own(scanned, monkeypatch):
-    """Customers of a reserved slot keep their dish, as in proposals of split and merge."""
-    if scanned == 0:
-        listed(monkeypatch)
-    franchise, readable = (
-        franchise_over(corpus(), inner, a=0.0) for inner in (hk.DirichletMultinomial, READABLE)
-    )
-    before, blocks = franchise.freeze(), [[0, 1, 2, 3], [9, 11, 12], [20]]
-    readable.thaw(before)
-    found = []
-    for one in (franchise, readable):
-        with one.lock(), one.reserved(2) as slots:
-            one.bank.prepare(Opens())
-            for block in blocks:
-                one.bank.add(slots[0], block)
-            one.bank.remove(slots[0], blocks[1])
-            one.bank.add(slots[1], blocks[1])
-            rows = [one.bank.log_predictive(i, slots) for i in range(30)]
-            found.append((np.array(rows), one.bank.log_marginals(np.array(slots, dtype=np.int32), None)))
-    for mine, theirs in zip(*found, strict=True):
-        assert np.allclose(mine, theirs, rtol=1e-12)
-    franchise.audit()
-    assert np.array_equal(franchise.bank.opens(), before["bank"]["opens"])
-
-
-class Opens(ScriptedSource):
-    """Every customer opens a table, and every customer sat alone."""
-
-    def bernoulli(self, p):
-        return p > 0.0
 
 
 TABLE, DISH = moves.TableGibbs(), moves.DishGibbs()

@@ -2,7 +2,6 @@
 
 import numpy as np
 import pytest
-from lumping import lump_matrix
 from observed_checks import (
     ATOMS,
     PREDICTIVES,
@@ -106,32 +105,6 @@ def test_every_move_store_kernel_and_depth(shape, corner, move):
 @pytest.mark.parametrize(("shape", "corner", "move"), EVERY_CASE)
 def test_every_readable_kernel_at_every_corner(shape, corner, move):
     check_case(shape, corner, move, ("reference",))
-
-
-@pytest.mark.parametrize(("store", "kernel"), list(stores_and_kernels(ATOMS)), ids=str)
-@pytest.mark.parametrize("values", [[0, 0, 0, 0], [0, 1, 1, 0]], ids=str)
-@pytest.mark.parametrize("move", [TableGibbs(), DishGibbs()], ids=repr)
-def test_a_whole_sweep_is_the_product_of_its_steps(move, values, store, kernel):
-    # Readable sweeps, which join their steps in one way over every store, have three customers.
-    shape = "2+1" if kernel == "reference" else "2+2"
-    values = values[: 3 if kernel == "reference" else 4]
-    model = model_of(shape, values, store=store, kernel=kernel)
-    # A labelled seating is drawn once a sweep.
-    if model.detail is not Detail.SEATS and isinstance(move, DishGibbs):
-        labelled = model_of(shape, values)
-        product = lumped(np.linalg.multi_dot(step_matrices(labelled, move)), labelled, model)
-    else:
-        product = np.linalg.multi_dot(step_matrices(model, move))
-    sweep = model.matrix(lambda state, source: move.apply(state, source))
-    assert np.abs(sweep - product).max() <= TOLERANCE
-
-
-def lumped(matrix, labelled, model):
-    """A matrix over labelled seatings as one over the histograms of a model."""
-    classes = [to_histograms(key, labelled.shape, labelled.values) for key in labelled.states]
-    found = lump_matrix(matrix, classes, labelled.pi)
-    order = [found.classes.index(state) for state in model.states]
-    return found.matrix[np.ix_(order, order)]
 
 
 @pytest.mark.parametrize("shape", MANY)

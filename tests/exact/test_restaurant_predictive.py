@@ -2,23 +2,17 @@
 
 import collections
 import functools
-import itertools
 import math
 
 import attrs
 import numpy as np
 import pytest
-from lumping import lump_matrix
 from planted import PlantedBug, planted
 
-import hdpkit as hk
 from hdpkit import moves
 from hdpkit.base_measures import ByRestaurant, Placed
-from hdpkit.errors import AuditError
-from hdpkit.stores import Detail
-from hdpkit.testing.cases import Corner, TinyShape, tiny_franchise
-from hdpkit.testing.exact import TOLERANCE, ExactFailure, ExactModel, check_exact, check_irreducible
-from hdpkit.testing.states import to_histograms
+from hdpkit.testing.cases import Corner, tiny_franchise
+from hdpkit.testing.exact import ExactFailure, ExactModel, check_exact, check_irreducible
 
 ONE = ((1.2, 0.5, 0.8),)
 TWO = ((1.2, 0.5, 0.8), (0.3, 2.1, 1.1))
@@ -73,13 +67,6 @@ class Own(ByRestaurant):
     def simulate_in(self, statistics, restaurant, generator):
         p = [self._predictive(statistics, Placed(v, restaurant)) for v in range(3)]
         return int(generator.choice(3, p=np.array(p) / sum(p)))
-
-
-class WithMarginal(Own):
-    """The same with the closed form of the marginal."""
-
-    def log_marginal(self, statistics):
-        return float(np.logaddexp.reduce(self._of_vectors(statistics)))
 
 
 def rising(a, n, sign):
@@ -178,21 +165,6 @@ def test_groups_are_reseated(shape, scans):
     check_exact(model_of(shape), moves.ReseatGroups(scans=scans), reversible=True)
 
 
-@pytest.mark.parametrize("shape", ["2+2", "three levels"])
-def test_stores_have_one_law(shape):
-    labelled, sizes = model_of(shape), model_of(shape, store="histogram")
-    assert labelled.detail is Detail.SEATS
-    classes = [to_histograms(key, labelled.shape, labelled.observed) for key in labelled.states]
-    for step in range(4):
-        P, Q = (
-            model.matrix(lambda f, rng, step=step: moves.TableGibbs().apply(f, rng, (step, step + 1)))
-            for model in (labelled, sizes)
-        )
-        lumped = lump_matrix(P, classes, labelled.pi)
-        order = [lumped.classes.index(state) for state in sizes.states]
-        assert np.abs(lumped.matrix[np.ix_(order, order)] - Q).max() <= TOLERANCE
-
-
 IN_BANK = "hdpkit.measures.by_restaurant"
 IGNORED = PlantedBug(
     "restaurant ignored",
@@ -251,30 +223,3 @@ def test_planted_bugs_are_caught(bug, shape, differ_by, move):
     with planted(bug):
         caught(rebuilt(shape, differ_by), move)
     check_exact(rebuilt(shape, differ_by), move)
-
-
-THREE = TinyShape({"author": list("aaaabbbbb"), "document": [0, 0, 1, 1, 2, 2, 2, 3, None]}, 9)
-WORDS = [0, 0, 1, 1, 2, 0, 0, 2, 1]
-SCHEDULE = [moves.TableGibbs(), moves.DishGibbs(), moves.SplitMerge(), moves.Concentration()]
-
-
-@pytest.mark.parametrize("kind", [Own, WithMarginal])
-@pytest.mark.parametrize("vectors", [ONE, TWO])
-def test_an_audit_finds_statistics_in_the_wrong_restaurant(kind, vectors):
-    """In every pair of restaurants; with one vector they tell nothing of each other."""
-    franchise = tiny_franchise(THREE, kind(vectors), values=WORDS)
-    hk.Scheduler(SCHEDULE[:3]).run(franchise, sweeps=5, rng=1)
-    found, homes, frozen = 0, franchise.topology.home.tolist(), franchise.freeze()
-    for i, j in itertools.product(range(9), range(9)):
-        if homes[i] == homes[j]:
-            continue
-        franchise.thaw(frozen)
-        franchise.audit()
-        slot = int(franchise.slots.occupied_slots()[franchise.dishes[i]])
-        statistics = franchise.bank.statistics([slot], franchise.population.dishes())[0]
-        franchise.measure.remove(statistics, Placed(WORDS[i], homes[i]))
-        franchise.measure.add(statistics, Placed(WORDS[i], homes[j]))
-        with pytest.raises(AuditError, match=r"log marginals|predictives"):
-            franchise.audit()
-        found += 1
-    assert found > 40

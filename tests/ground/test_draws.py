@@ -7,11 +7,9 @@ from decimal import Decimal, localcontext
 import numpy as np
 import pytest
 from choice_sources import GivenWords
-from hdpkit.random._source import Asked
 from hdpkit.random.sources import beyond_cubes
 from scipy import special, stats
 
-from hdpkit.errors import StateError
 from hdpkit.random import RandomStream, ScriptedSource
 from hdpkit.testing.pvalues import SampledTests, one_sample_p
 
@@ -239,35 +237,3 @@ def test_a_binomial_is_a_choice_of_branches(n, p):
     pmf = stats.binom(n, p).pmf(np.arange(n + 1))
     assert [law.get(k, 0.0) for k in range(n + 1)] == pytest.approx(pmf, rel=1e-11, abs=1e-300)
     assert sum(law.values()) == pytest.approx(1.0, abs=1e-14)
-
-
-CALLS = {
-    "uniform": (lambda s: s.uniform(), 0.5, [0.0, 1.0, math.nan, None, "x", [0.5]]),
-    "normal": (lambda s: s.normal(), -0.5, [math.inf, math.nan, None]),
-    "log_gamma": (lambda s: s.log_gamma(2.0), -7.0, [math.inf, -math.inf, None]),
-    "log_beta": (lambda s: s.log_beta(2.0, 3.0), (-1.0, -2.0), [(-1.0,), -1.0, (0.5, -1.0), None]),
-    "log_dirichlet": (lambda s: s.log_dirichlet([1.0, 2.0]), [-1.0, -2.0], [[-1.0], [0.5, -1.0], None]),
-    "binomial": (lambda s: s.binomial(5, 0.5), 5, [6, -1, 2.5, True, None]),
-}
-
-
-def answering(name, answer):
-    """A source with one method of its own, as compiled code sees it."""
-    kind = type("Own", (RandomStream,), {name: lambda self, *parameters: answer})
-    return Asked(kind((1, 1)))
-
-
-@pytest.mark.parametrize("name", CALLS)
-def test_methods_of_a_subclass_are_called(name):
-    call, answer, bad = CALLS[name]
-    assert np.array_equal(call(answering(name, answer)), answer)
-    for wrong in bad:
-        with pytest.raises(StateError, match="Own"):
-            call(answering(name, wrong))
-
-    def fails(self, *parameters):
-        raise KeyError("mine")
-
-    kind = type("Own", (RandomStream,), {name: fails})
-    with pytest.raises(KeyError, match="mine"):
-        call(Asked(kind((1, 1))))

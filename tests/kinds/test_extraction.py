@@ -12,7 +12,7 @@ from hdpkit import moves
 from hdpkit.errors import DataError, ParameterError
 from hdpkit.kinds.catalog import kind_of
 from hdpkit.kinds.signatures.extraction import COVER
-from hdpkit.kinds.signatures.starts import RankChoice, _Fit, _Split
+from hdpkit.kinds.signatures.starts import RankChoice
 from hdpkit.signatures import (
     CHANNELS,
     KnownSignatures,
@@ -231,17 +231,6 @@ def test_samples_that_vary_more_than_the_model_assumes_get_less_weight():
     assert 0.5e-3 < more.overdispersion < 1.5e-3
 
 
-def after(updates, counts, topics, prior, frozen):
-    """Topics after updates of a mean field, from equal shares in each sample."""
-    given = SimpleNamespace(parameters=lambda n_new: (prior, frozen), n_known=0)
-    split = _Split(
-        fitted=counts, held=0 * counts, weights=np.ones(len(counts)), held_out=0.0, overdispersion=0.0,
-        prior=given, n_used=len(counts), trial_rows=np.arange(0),
-    )  # fmt: skip
-    expected = np.repeat(counts.sum(axis=1, keepdims=True) / 3, 3, axis=1)
-    return split.fit(_Fit(expected, topics, topics), (0, updates)).means
-
-
 def test_known_signatures_are_read_and_matched(tmp_path, cohort):
     found = cohort[0]
     path = written(tmp_path / "COSMIC_v3.4_SBS_GRCh37.txt", TRUTH, ["SBS1", "SBS2", "SBS3"])
@@ -319,53 +308,41 @@ FLAT = KnownSignatures(("a",), SBS96.names, np.full((1, 96), 1 / 96), SBS96)
 DOUBLETS = KnownSignatures(("a",), CHANNELS["DBS78"].names, np.full((1, 78), 1 / 78))
 
 
-@pytest.mark.parametrize(
-    ("call", "told"),
-    [
-        *[
-            (lambda found, trace, corpus, bad=bad: extract_signatures(trace, corpus, **bad), next(iter(bad)))
-            for bad in ({"similarity": 1.0}, {"chains": -1}, {"level": 1}, {"names": ["a"] * 99})
-        ],
-        (lambda found, trace, corpus: extract_signatures(trace), "corpus"),
-        (
-            lambda found, trace, corpus: extract_signatures(
-                trace, hk.Corpus.from_counts(np.ones((2, 96), int))
-            ),
-            "30 samples",
-        ),
-        *[
-            (
-                lambda found, trace, corpus, bad=bad: choose_rank(sample_above(), corpus, **bad),
-                next(iter(bad)),
-            )
-            for bad in ({"paths": 0}, {"most": 0}, {"held_out": 1.0}, {"progress": 3})
-        ],
-        (lambda found, trace, corpus: plot_spectra(None, "SBS96"), "signatures"),
-        (lambda found, trace, corpus: plot_spectra(np.full((1, 96), np.nan), "SBS96"), "signatures"),
-        (lambda found, trace, corpus: plot_spectra(np.ones((1, 96))), "channels"),
-        (lambda found, trace, corpus: plot_spectra(np.ones((1, 96)), "SBS97"), "channels"),
-        (lambda found, trace, corpus: plot_spectra(np.ones((1, 5)), "SBS96"), "channels"),
-        (lambda found, trace, corpus: plot_spectra(found, most=0), "most"),
-        (lambda found, trace, corpus: plot_spectra(found, names=["a"] * 50), "names"),
-        (lambda found, trace, corpus: plot_exposures(None), "signatures"),
-        (lambda found, trace, corpus: plot_exposures(found, by="type"), "by"),
-        (lambda found, trace, corpus: plot_cosines(found, 5), "known"),
-        (lambda found, trace, corpus: plot_cosines(found, DOUBLETS), "channels"),
-        (lambda found, trace, corpus: plot_activity(found, len(found)), "signature"),
-        (lambda found, trace, corpus: plot_activity(found, "SBS99"), "signature"),
-        (lambda found, trace, corpus: plot_activity(found, 0, "stage"), "level"),
-        (lambda found, trace, corpus: plot_decomposition(found, 99, FLAT), "signature"),
-        (lambda found, trace, corpus: plot_decomposition(found, 0, 5), "known"),
-        (lambda found, trace, corpus: plot_decomposition(found, 0, DOUBLETS), "channels"),
-        (lambda found, trace, corpus: channels_of([1, 2]), "names"),
-        (lambda found, trace, corpus: channels_of(list(SBS96.names), known=["none"]), "known"),
-        (lambda found, trace, corpus: FLAT.chosen(["b"]), "names"),
-    ],
-)
+REFUSED = [
+    *((lambda c, bad=bad: extract_signatures(c.trace, c.corpus, **bad), next(iter(bad)))
+      for bad in ({"similarity": 1.0}, {"chains": -1}, {"level": 1}, {"names": ["a"] * 99})),
+    (lambda c: extract_signatures(c.trace), "corpus"),
+    (lambda c: extract_signatures(c.trace, hk.Corpus.from_counts(np.ones((2, 96), int))), "30 samples"),
+    *((lambda c, bad=bad: choose_rank(sample_above(), c.corpus, **bad), next(iter(bad)))
+      for bad in ({"paths": 0}, {"most": 0}, {"held_out": 1.0}, {"progress": 3})),
+    (lambda c: plot_spectra(None, "SBS96"), "signatures"),
+    (lambda c: plot_spectra(np.full((1, 96), np.nan), "SBS96"), "signatures"),
+    (lambda c: plot_spectra(np.ones((1, 96))), "channels"),
+    (lambda c: plot_spectra(np.ones((1, 96)), "SBS97"), "channels"),
+    (lambda c: plot_spectra(np.ones((1, 5)), "SBS96"), "channels"),
+    (lambda c: plot_spectra(c.found, most=0), "most"),
+    (lambda c: plot_spectra(c.found, names=["a"] * 50), "names"),
+    (lambda c: plot_exposures(None), "signatures"),
+    (lambda c: plot_exposures(c.found, by="type"), "by"),
+    (lambda c: plot_cosines(c.found, 5), "known"),
+    (lambda c: plot_cosines(c.found, DOUBLETS), "channels"),
+    (lambda c: plot_activity(c.found, len(c.found)), "signature"),
+    (lambda c: plot_activity(c.found, "SBS99"), "signature"),
+    (lambda c: plot_activity(c.found, 0, "stage"), "level"),
+    (lambda c: plot_decomposition(c.found, 99, FLAT), "signature"),
+    (lambda c: plot_decomposition(c.found, 0, 5), "known"),
+    (lambda c: plot_decomposition(c.found, 0, DOUBLETS), "channels"),
+    (lambda c: channels_of([1, 2]), "names"),
+    (lambda c: channels_of(list(SBS96.names), known=["none"]), "known"),
+    (lambda c: FLAT.chosen(["b"]), "names"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("call", "told"), REFUSED)
 def test_what_the_functions_of_signatures_refuse(call, told, cohort):
     found, _, trace, corpus = cohort
     with pytest.raises((DataError, ParameterError)) as caught:
-        call(found, trace, corpus)
+        call(SimpleNamespace(found=found, trace=trace, corpus=corpus))
     assert told in f"{caught.value.parameter} {caught.value}"
 
 

@@ -313,13 +313,6 @@ def test_widths_are_the_smallest_differences_of_columns_with_few_values():
     np.testing.assert_allclose(Rounding.of(3.0 * X - 1.0).widths, [0.3, 0.0, 0.0, 12.0])
 
 
-def test_components_are_no_patterns_of_equal_values():
-    X, classes = rounded_counts()
-    model = hk.MixtureModel(sweeps=60, random_state=0).fit(X)
-    assert adjusted_rand_score(classes, model.labels_) > 0.6
-    assert (model.predict(X) == model.labels_).mean() > 0.9
-
-
 def test_new_points_of_a_fit_are_spread_too_and_a_folder_keeps_the_widths(tmp_path):
     X, _ = rounded_counts(60)
     model = hk.MixtureModel(sweeps=10, partial_sweeps=5, random_state=0).fit(X[:40]).partial_fit(X[40:])

@@ -182,10 +182,3 @@ def test_channels_of_any_names(tmp_path):
     assert (corpus.names, corpus.vocabulary) == (("north", "south"), ("oak", "birch"))
     with pytest.raises(DataError, match="channels"):
         read_spectra(path)
-
-
-def test_tables_with_semicolons(tmp_path):
-    path = table(tmp_path / "t.csv", SBS96, counts_of(SBS96), separator=";")
-    np.testing.assert_array_equal(read_spectra(path).to_counts().toarray(), counts_of(SBS96))
-    path.write_text(path.read_text().replace(";3", ";3,0"))
-    np.testing.assert_array_equal(read_spectra(path).to_counts().toarray(), counts_of(SBS96))

@@ -140,18 +140,6 @@ def test_proportions_by_em_are_those_of_the_readable_fixed_point(fitted):
     np.testing.assert_allclose(empty[0], weights[by_size(one)] / weights.sum())
 
 
-def test_proportions_by_gibbs_are_those_of_fold_in(fitted):
-    new = TextCounter(vocabulary=TextCounter().fit(TEXTS).vocabulary).count(made_texts(6, seed=5))
-    plain = clone(fitted).set_params(samples=0, transform_sweeps=600).fit(COUNTS)
-    gibbs = clone(plain).set_params(transform_method="gibbs").fit(COUNTS)
-    shares = gibbs.transform(new)
-    folded = gibbs.franchise_.fold_in(hk.Corpus.from_counts(new), 600, burn_in=300, rng=1).proportions
-    folded = folded[:, by_size(gibbs)] / folded[:, :-1].sum(axis=1, keepdims=True)
-    np.testing.assert_allclose(shares, folded, atol=0.03)
-    assert np.abs(shares - plain.transform(new)).mean() < 0.05  # a mode beside a mean
-    assert np.array_equal(shares, gibbs.transform(new))
-
-
 @pytest.mark.quick
 def test_scores_are_those_of_evaluate(fitted):
     observed, held = halves(COUNTS, 0)

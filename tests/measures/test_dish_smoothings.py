@@ -8,58 +8,9 @@ from smoothing_checks import Grid
 
 import hdpkit as hk
 from hdpkit import moves
-from hdpkit.base_measures import SparseDirichletMultinomialReference
 from hdpkit.random import RandomStream
 
-KINDS = [hk.SparseDirichletMultinomial, SparseDirichletMultinomialReference]
 GAMMA = hk.Gamma(2.0, 4.0)
-SCHEMES = ["integrated", "stored"]
-
-
-def documents(measure, store="histogram", **options):
-    corpus = hk.Corpus.from_documents([[0, 0, 1, 5], [1, 2, 2], [], [3, 3, 4]], n_terms=7)
-    root = hk.Restaurant(base=measure, concentration=1.0)
-    return hk.Franchise(
-        hk.Restaurant(base=root, concentration=0.8, each="document"), corpus, store=store, **options
-    )
-
-
-def each(kind=KINDS[0], scheme="integrated", **options):
-    return documents(kind(hk.Each(GAMMA), hk.Beta(1.3, hk.Gamma(2.0, 2.0)), scheme), **options)
-
-
-def schedule(scheme="integrated"):
-    more = [moves.SelectorCounts()] if scheme == "stored" else []
-    return hk.Scheduler(
-        [moves.TableGibbs(), moves.DishGibbs(), moves.Smoothing(), moves.BaseMeasureParameters(), *more]
-    )
-
-
-@pytest.mark.parametrize("scheme", SCHEMES)
-def test_both_banks_say_the_same(scheme):
-    fast = each(KINDS[0], scheme)
-    schedule(scheme).run(fast, sweeps=20, rng=1)
-    slow = each(KINDS[1], scheme)
-    slow.thaw(fast.freeze())
-    assert slow.log_joint() == pytest.approx(fast.log_joint(), rel=1e-12)
-    assert slow.log_likelihood() == pytest.approx(fast.log_likelihood(), rel=1e-12)
-    assert slow.dish_parameters() == pytest.approx(fast.dish_parameters(), rel=1e-11)
-    assert slow.selected_terms() == pytest.approx(fast.selected_terms(), rel=1e-11)
-    assert fast.dish_parameters().sum(axis=1) == pytest.approx(1.0, abs=1e-12)
-    slots = fast.slots.occupied_slots()
-    for customer in range(len(fast.data)):
-        rows = [np.asarray(one.bank.log_predictive(customer, slots)) for one in (fast, slow)]
-        assert rows[0] == pytest.approx(rows[1], rel=1e-11)
-    for one in (fast, slow):
-        one.bank.prepare(RandomStream((1, 2)))
-    block = list(range(7))
-    rows = [np.asarray(one.bank.log_block(block, slots)) for one in (fast, slow)]
-    assert rows[0] == pytest.approx(rows[1], rel=1e-11)
-    for place, slot in enumerate(slots.tolist()):
-        of_dish = np.flatnonzero(fast.dishes == place)
-        for smoothing in (0.01, 0.7, 30.0):
-            both = [one.bank.log_likelihood_of(slot, of_dish)(smoothing) for one in (fast, slow)]
-            assert both[0] == pytest.approx(both[1], rel=1e-11)
 
 
 @pytest.mark.parametrize("size", [2, 30])

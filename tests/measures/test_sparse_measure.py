@@ -8,7 +8,6 @@ from hdpkit import moves
 from hdpkit.base_measures import SparseDirichletMultinomialReference
 from hdpkit.errors import DataError, StateError
 from hdpkit.random import RandomStream
-from hdpkit.testing import tiny_franchise
 
 NAME = "selection proportions"
 KINDS = [hk.SparseDirichletMultinomial, SparseDirichletMultinomialReference]
@@ -85,12 +84,3 @@ def test_blocks_of_every_size_as_in_the_reference(selection, smoothing):
             assert found[0].tolist() == banks[0].log_block(block, [0, 1, 2, 3]).tolist()
             for bank in banks:
                 bank.add(dish, block)
-
-
-def test_given_proportions_are_seen_by_both_forms():
-    both = [tiny_franchise("2+2", kind(0.5, proportions="stored", n_terms=3)) for kind in KINDS]
-    schedule(moves.Selectors()).run(both[0], sweeps=10, rng=0)
-    both[1].thaw(both[0].freeze())
-    assert both[1].log_joint() == pytest.approx(both[0].log_joint(), rel=1e-12)
-    assert both[1].dish_parameters() == pytest.approx(both[0].dish_parameters(), rel=1e-12)
-    assert both[1].simulate(3).n_dishes >= 1

@@ -58,21 +58,6 @@ def test_merged_dishes_have_all_customers():
     assert merged_sample(sample, np.arange(4)) is sample
 
 
-def test_weights_of_groups_add_up_where_dishes_are_merged():
-    corpus = hk.Corpus.from_counts(np.random.default_rng(0).poisson(2.0, size=(8, 5)))
-    root = hk.Restaurant(hk.DirichletMultinomial(0.5), concentration=1.0)
-    for discount in (0.0, 0.3):
-        document = hk.Restaurant(root, each="document", concentration=1.0, discount=discount)
-        franchise = hk.Franchise(document, corpus)
-        hk.Scheduler([moves.TableGibbs()]).run(franchise, 1, rng=0, init=hk.init.Random(4))
-        sample = franchise.sample()
-        labels = np.arange(sample.n_dishes) % 2
-        merged, whole = merged_sample(sample, labels).group_weights(), sample.group_weights()
-        for label in (0, 1):
-            np.testing.assert_allclose(merged[:, label], whole[:, :-1][:, labels == label].sum(axis=1))
-        np.testing.assert_allclose(merged[:, -1], whole[:, -1])
-
-
 def test_exposures_are_shares_times_customers(split):
     """Of samples with the same groups; in few of many groups are most customers of one component."""
     samples = []

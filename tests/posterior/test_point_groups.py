@@ -2,7 +2,6 @@
 
 import numpy as np
 import pytest
-from sklearn.datasets import load_iris
 from sklearn.metrics import adjusted_rand_score
 
 import hdpkit as hk
@@ -66,10 +65,3 @@ def test_labels_predictions_and_probabilities_are_of_groups(fitted):
     assert np.array_equal(model.predict(X), shares.argmax(axis=1))
     assert (model.predict(X) == model.labels_).mean() > 0.97
     assert set(model.sample(50)[1]) <= set(range(-1, model.n_groups_))
-
-
-def test_normal_clusters_that_overlap_stay_apart():
-    flowers = load_iris()
-    model = hk.MixtureModel(sweeps=100, random_state=0).fit(flowers.data)
-    assert model.n_groups_ == 3
-    assert adjusted_rand_score(flowers.target, model.labels_) > 0.75

@@ -256,23 +256,6 @@ def test_a_second_run_is_refused_before_anything_is_read():
     scheduler.run(f, 1, init=None)
 
 
-def test_a_run_waits_for_a_read():
-    class Slow(hk.Franchise):
-        def slow(self):
-            reading.set()
-            time.sleep(0.3)
-
-    data = corpus()
-    f = Slow(franchise("histogram", data=data).declarations[-1], data)
-    hk.Scheduler([moves.TableGibbs()]).run(f, 1, rng=0)
-    reading = threading.Event()
-    thread = threading.Thread(target=f.slow)
-    thread.start()
-    reading.wait()
-    hk.Scheduler([moves.TableGibbs()]).run(f, 1, init=None)
-    thread.join()
-
-
 def test_a_view_from_before_a_run_is_refused():
     f = franchise("histogram")
     hk.Scheduler([moves.TableGibbs()]).run(f, 1, rng=0)

@@ -269,23 +269,6 @@ def test_four_chains_resumed_twice_are_the_unbroken_run(tmp_path):
         run.franchise(4)
 
 
-def test_a_failed_chain_in_a_folder_is_resumed_with_the_others(tmp_path):
-    scheduler = hk.Scheduler([moves.TableGibbs(), Misbehaving("die", sweep=4)])
-    trace = scheduler.run(
-        franchise(), 6, rng=0, chains=2, folder=tmp_path / "run", checkpoint=hk.Checkpoint(sweeps=1)
-    )
-    assert list(trace.failures) == [1]
-    run = hk.open_run(tmp_path / "run", allow=[Misbehaving])
-    assert [chain.n_draws for chain in run.trace.chains] == [6, 3]
-    assert run.trace["n_dishes"].shape == (2, 3)
-    run._files._content["moves"][1]["arguments"]["what"] = "nothing"
-    assert_same_chains(run.resume(), scheduler_without_failure().run(franchise(), 6, rng=0, chains=2))
-
-
-def scheduler_without_failure():
-    return hk.Scheduler([moves.TableGibbs(), Misbehaving("nothing")])
-
-
 def test_to_arviz_and_summary():
     record = {
         "pair": lambda f: np.array([f.n_dishes, f.n_tables]),

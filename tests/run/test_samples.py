@@ -2,7 +2,6 @@
 
 import os
 import re
-import shutil
 import zipfile
 
 import pytest
@@ -13,7 +12,7 @@ import hdpkit as hk
 from hdpkit import moves
 from hdpkit.cli.main import main
 from hdpkit.cli.verification import verify_run
-from hdpkit.errors import CorruptRunError, InterruptedRunWarning, ParameterError
+from hdpkit.errors import CorruptRunError, InterruptedRunWarning
 from hdpkit.files import npz_of
 from hdpkit.run.samples import _packed
 
@@ -102,27 +101,6 @@ def test_resuming_goes_on_bit_for_bit(whole, tmp_path):
     assert [(s.chain, s.sweep) for s in opened.samples] == [(0, 4), (1, 4)]
     assert equal(opened.samples, with_chains.samples)
     assert equal(opened.resume(sweeps=2).samples, run(6, samples=hk.Samples(2, 2), chains=2).samples)
-
-
-def test_another_rule_for_more_sweeps(whole, tmp_path):
-    """Its first sample replaces those up to its warm-up; the checkpoint has it for whoever goes on."""
-    path = tmp_path / "run"
-    shutil.copytree(whole[0], path)
-    longer = hk.open_run(path).resume(sweeps=3, samples=hk.Samples(after=8, at=[14, 17]))
-    assert sweeps(longer.samples) == [10, 12, 14]
-    assert sorted(file.name for file in (path / "chain-000").glob("sample-*")) == [
-        "sample-00000010.npz",
-        "sample-00000012.npz",
-        "sample-00000014.npz",
-    ]
-    assert all(check.passed for check in verify_run(path))
-    again = hk.open_run(path).resume(sweeps=2)
-    assert equal(again.samples, run(17, samples=hk.Samples(after=8, at=[10, 12, 14, 17])).samples)
-    assert sweeps(hk.open_run(path).resume(sweeps=4, samples=2).samples) == [20, 21]
-    with pytest.raises(ParameterError, match="samples"):
-        hk.open_run(path).resume(samples="all")
-    with pytest.raises(ParameterError, match="above after"):
-        hk.Samples(after=5, at=[5])
 
 
 def test_what_a_kill_leaves(tmp_path):

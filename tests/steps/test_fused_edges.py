@@ -8,7 +8,6 @@ import hdpkit as hk
 from hdpkit.data import Groups
 from hdpkit.franchise.starts import start
 from hdpkit.random import STARTS, RandomStream, Streams
-from hdpkit.steps import _sweeps as sweeps
 from hdpkit.steps.fused import _fused_topics as fused_topics
 from hdpkit.testing.machines import same
 
@@ -97,16 +96,3 @@ def test_rows_that_grow_under_odd_priors(store, eta):
     sweep(franchise, 4)
     if eta < 1.0:
         assert len(fused_topics.bounds(franchise.bank)[0]) > 16
-
-
-@both_stores
-@pytest.mark.parametrize("eta", [1e-100, 1e-40, 1e7, 1e39, 1e100])
-def test_priors_beyond_floats_have_the_generic_chain(store, eta):
-    fused = franchise_over(corpus(6, 20, 10), store, eta=eta, sweeps=0)
-    generic = fused.copy()
-    sources = [RandomStream((6, 1)) for _ in range(2)]
-    for _ in range(2):
-        fused.reseat(0, fused.topology.n_customers, sources[0])
-        sweeps.reseat(generic.walk(), generic.bank, 0, generic.topology.n_customers, sources[1])
-        fused.audit()
-    assert same(fused.freeze(), generic.freeze())

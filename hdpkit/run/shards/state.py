@@ -10,6 +10,7 @@ from typing import Any, Protocol
 import attrs
 import numpy as np
 import numpy.typing as npt
+import scipy
 
 from hdpkit._count_changes import read_sparse, write_sparse
 from hdpkit.arrays import Int32s
@@ -204,6 +205,17 @@ def _seat_bursts(bank: Any, seating: Mapping[str, Int32s]) -> None:
     bank.rebuild(seating["dish"], np.unique(seating["dish"]))
 
 
+def counted_terms(dish: Int32s, terms: Int32s, shape: tuple[int, int], weights: Any = None) -> Any:
+    """Customers of each slot and term, or the sum of their weights, counted piece by piece: a csr_array."""
+    counts = scipy.sparse.csr_array(shape, dtype=np.int64)
+    for first in range(0, len(dish), CHUNK):
+        piece = slice(first, first + CHUNK)
+        there = dish[piece], terms[piece]
+        given = np.ones(len(there[0])) if weights is None else weights[piece]
+        counts = counts + scipy.sparse.csr_array((given.astype(np.int64), there), shape=shape)
+    return counts
+
+
 def shard_counts(
     terms: Int32s,
     n_terms: int,
@@ -215,7 +227,7 @@ def shard_counts(
     dish = seating["dish"]
     observed = seating.get(OPENS, np.ones(len(dish), dtype=np.int8))
     cells = np.zeros(n_terms * n_slots, dtype=np.int32)
-    chunk = 1 << 20
+    chunk = CHUNK
     for first in range(0, len(dish), chunk):
         places = terms[first : first + chunk].astype(np.int64) * n_slots + dish[first : first + chunk]
         np.add.at(cells, places, observed[first : first + chunk])

@@ -45,6 +45,7 @@ from hdpkit.run.shards.state import (
     ShardedJob,
     begin_shards,
     common_state,
+    counted_terms,
     differs,
     needs_lengths,
     part_of,
@@ -237,9 +238,6 @@ class Done:
         return {**self.values, "log_joint": self.values["log_joint"] + of_shards}
 
 
-_CHUNK = 1 << 20  # tokens counted at once
-
-
 class Worker:
     """The documents of consecutive shards; computes the numbers for the trace if it ``reports``."""
 
@@ -424,16 +422,8 @@ class Worker:
         if not self.franchise.measure.seats_values:
             return self._observed() if self.reports else None
         slots = self.franchise.slots.occupied_slots()
-        rank = np.zeros(int(slots.max()) + 1, dtype=np.int64)
-        rank[slots] = np.arange(len(slots))
         values, dishes = self.franchise.data.values, self.franchise.store.dishes()
-        shape = len(slots), self.job.source.n_terms
-        counts = scipy.sparse.csr_array(shape, dtype=np.int64)
-        for first in range(0, len(dishes), _CHUNK):
-            there = rank[dishes[first : first + _CHUNK]], values[first : first + _CHUNK]
-            ones = np.ones(len(there[0]), dtype=np.int64)
-            counts = counts + scipy.sparse.csr_array((ones, there), shape=shape)
-        return counts
+        return counted_terms(dishes, values, (int(slots.max()) + 1, self.job.source.n_terms))[slots]
 
     def observed(self) -> tuple[Any, tuple[Int64s, Int64s]] | None:
         """Tables of each term in each dish (K, V), totals and cells of `CountedBursts`; from one worker."""
