@@ -100,18 +100,15 @@ class Distribution:
     ) -> float | npt.NDArray[np.float64]:
         """Draw from the distribution.
 
+        Draws are inside the support; one that would round to a finite end is the nearest normal double
+        inside.
+
         Parameters
         ----------
         generator : ChoiceSource or numpy.random.Generator
             Source of randomness; it advances. A choice source gives the same bits on every processor.
         size : int or tuple of int, optional
             Shape of the answer; None for one float.
-
-        Returns
-        -------
-        float or ndarray
-            Draws inside the support; one that would round to a finite end is the nearest normal double
-            inside.
         """
         kinds = (ChoiceSource, np.random.Generator)
         allowed = "a choice source or a numpy Generator"
@@ -130,7 +127,8 @@ class Distribution:
 class Gamma(Distribution):
     """Gamma distribution over (0, inf), by shape and RATE.
 
-    Density: ``rate^shape / Γ(shape) * x^(shape - 1) * exp(-rate * x)``.
+    Density: ``rate^shape / Γ(shape) * x^(shape - 1) * exp(-rate * x)``. Raises a ParameterError if a
+    parameter is not a finite positive number, or the mean over- or underflows.
 
     Parameters
     ----------
@@ -138,11 +136,6 @@ class Gamma(Distribution):
         Shape, finite and above 0.
     rate : float
         Rate (one over the scale), finite and above 0.
-
-    Raises
-    ------
-    ParameterError
-        If a parameter is not a finite positive number, or the mean over- or underflows.
     """
 
     shape: float
@@ -189,18 +182,14 @@ def _shape(name: str, value: Any) -> Any:
 class Beta(Distribution):
     """Beta distribution over (0, 1).
 
-    Density: ``Γ(a + b) / (Γ(a) Γ(b)) * x^(a - 1) * (1 - x)^(b - 1)``.
+    Density: ``Γ(a + b) / (Γ(a) Γ(b)) * x^(a - 1) * (1 - x)^(b - 1)``. Raises a ParameterError if a parameter
+    is not a finite positive number, or the mean rounds to 0 or 1.
 
     Parameters
     ----------
     a, b : float or prior
         Shapes, finite and above 0. Only `SparseDirichletMultinomial` accepts priors of them, and resamples
         them; elsewhere a Beta with such shapes raises an error.
-
-    Raises
-    ------
-    ParameterError
-        If a parameter is not a finite positive number, or the mean rounds to 0 or 1.
     """
 
     a: Any
@@ -252,17 +241,14 @@ class Beta(Distribution):
 class Normal(Distribution):
     """Normal distribution over the real line, by mean and standard deviation.
 
+    Raises a ParameterError if a parameter is out of its range.
+
     Parameters
     ----------
     mean : float
         Finite.
     deviation : float
         Standard deviation, finite and above 0.
-
-    Raises
-    ------
-    ParameterError
-        If a parameter is out of its range.
     """
 
     mean: float
@@ -303,15 +289,12 @@ def _weight_shape(value: Any) -> float:
 class Dirichlet:
     """Dirichlet distribution of the weights of several parents: see `MixtureOf`.
 
+    Raises a ParameterError if a shape is not a finite number of at least 1e-6.
+
     Parameters
     ----------
     shapes : float or sequence of float
         At least 1e-6: one number for all parents, or one each.
-
-    Raises
-    ------
-    ParameterError
-        If a shape is not a finite number of at least 1e-6.
     """
 
     shapes: Any = attrs.field(default=1.0, converter=_shapes)
@@ -362,6 +345,8 @@ class Above(Distribution):
     """A prior of numbers above a bound: that of a number of which the bound has been subtracted.
 
     For instance, ``Above(Gamma(1, 1), 0.25)`` is the distribution of 0.25 plus a draw from Gamma(1, 1).
+    Raises a ParameterError if ``prior`` is not a prior of positive numbers, or the bound is negative or not
+    finite.
 
     Parameters
     ----------
@@ -369,11 +354,6 @@ class Above(Distribution):
         Of what is above the bound: positive numbers.
     low : float
         The bound, 0 or more.
-
-    Raises
-    ------
-    ParameterError
-        If ``prior`` is not a prior of positive numbers, or the bound is negative or not finite.
     """
 
     prior: Prior
@@ -420,17 +400,13 @@ class Shifted:
     """A prior of concentration + discount, so that the concentration may lie in (-discount, 0].
 
     A Pitman-Yor process only requires theta + d > 0. The joint prior of theta and d is p(d) p(theta + d). To
-    combine it with `Each`, write ``Each(Shifted(prior))``.
+    combine it with `Each`, write ``Each(Shifted(prior))``. Raises a ParameterError if `prior` is not a prior
+    of positive numbers.
 
     Parameters
     ----------
     prior : Prior
         Prior of the sum, a positive number.
-
-    Raises
-    ------
-    ParameterError
-        If `prior` is not a prior of positive numbers.
     """
 
     prior: Prior = attrs.field(
@@ -454,17 +430,13 @@ class Shifted:
 class Each:
     """Mark that every restaurant of a declaration has its own hyperparameter, all with the same prior.
 
-    Without it, the restaurants of a declaration share one value.
+    Without it, the restaurants of a declaration share one value. Raises a ParameterError if `prior` is not a
+    prior.
 
     Parameters
     ----------
     prior : Prior or Shifted
         Prior of each of the hyperparameters, independently.
-
-    Raises
-    ------
-    ParameterError
-        If `prior` is not a prior.
     """
 
     prior: Prior | Shifted = attrs.field(
@@ -501,7 +473,8 @@ def expected_tables(n: npt.ArrayLike, mass: npt.ArrayLike, method: Method = "exa
     mass ``a`` of a dish is concentration times base probability. If that probability is inferred, as in every
     restaurant of a franchise except the root, no method gives the expected tables of a dish. With the
     concentration as mass the result is the prior expectation of the total number of tables of a restaurant,
-    for any base distribution.
+    for any base distribution. Returns a float64 array, 0 where `n` is 0; a float if both arguments are single
+    numbers. Raises a ParameterError if an argument is out of range, or the shapes don't fit.
 
     Parameters
     ----------
@@ -517,16 +490,6 @@ def expected_tables(n: npt.ArrayLike, mass: npt.ArrayLike, method: Method = "exa
         - "antoniak": ``a log((n + a) / a)``, too small by about ``n / (2 (a + n))``: as a tends to 0 it tends
           to 0, while the expectation tends to 1;
         - "corrected": "antoniak" plus that term.
-
-    Returns
-    -------
-    float or ndarray of float64
-        Expected numbers of tables, 0 where `n` is 0; a float if both arguments are single numbers.
-
-    Raises
-    ------
-    ParameterError
-        If an argument is out of range, or the shapes don't fit.
     """
     formula = _METHODS[choice("method", method, _METHODS, remedy="The default is 'exact'.")]
     customers, masses = _whole_numbers(n), _positive_numbers(mass)

@@ -173,6 +173,10 @@ class Corpus(GroupedData):
     ) -> Corpus:
         """Build from documents as lists of tokens.
 
+        Raises a DataError if there is no document or no token, a token isn't an id or a word of the
+        vocabulary (document and position are named), or vocabulary, names or groups don't fit; a
+        ParameterError if `n_terms` isn't a positive int.
+
         Parameters
         ----------
         docs : sequence of sequences
@@ -186,14 +190,6 @@ class Corpus(GroupedData):
             Name of each document.
         groups : dict, optional
             Further labels: name -> one value per document; None, NaN, NaT or pandas.NA if it is missing.
-
-        Raises
-        ------
-        DataError
-            If there is no document or no token, a token isn't an id or a word of the vocabulary (document and
-            position are named), or vocabulary, names or groups don't fit.
-        ParameterError
-            If `n_terms` isn't a positive int.
         """
         words = _check_vocabulary(vocabulary)
         bound = _check_n_terms(n_terms, words)
@@ -209,6 +205,9 @@ class Corpus(GroupedData):
     def from_counts(cls, X: Any, vocabulary: Any = None, names: Any = None, groups: Any = None) -> Corpus:
         """Build from a matrix of counts.
 
+        Raises a DataError if a count is negative, fractional, NaN or infinite (the message names document and
+        term), there are no tokens or at least 2^31, or vocabulary, names or groups don't fit.
+
         Parameters
         ----------
         X : array-like, scipy.sparse or data frame, shape (n_documents, n_terms)
@@ -217,12 +216,6 @@ class Corpus(GroupedData):
         vocabulary, names, groups
             As in `from_documents`. By default the columns and the index of a data frame (pandas, polars);
             columns and rows that are only numbered from 0 have no names.
-
-        Raises
-        ------
-        DataError
-            If a count is negative, fractional, NaN or infinite (the message names document and term), there
-            are no tokens or at least 2^31, or vocabulary, names or groups don't fit.
         """
         vocabulary = frame_names(X, "columns") if vocabulary is None else vocabulary
         names = frame_names(X, "index") if names is None else names
@@ -256,6 +249,10 @@ class Corpus(GroupedData):
     ) -> Corpus:
         """Build from an LDA-C file, plain or gzip: one document per line, ``N id:count id:count ...``.
 
+        Raises a DataError if the file is malformed, with the line number (from 1), or can't be read, and
+        otherwise as `from_documents`; a ParameterError if `n_terms` isn't a positive int, or `path` isn't a
+        path.
+
         Parameters
         ----------
         path : path
@@ -269,14 +266,6 @@ class Corpus(GroupedData):
             Number of terms; by default the length of the vocabulary or, without one, the largest id + 1.
         limits : Limits, optional
             The largest corpus that is accepted from the file; by default ``hk.Limits()``.
-
-        Raises
-        ------
-        DataError
-            With the line number (from 1), if the file is malformed; if it can't be read; otherwise as
-            `from_documents`.
-        ParameterError
-            If `n_terms` isn't a positive int, or `path` isn't a path.
         """
         words, blocks = _counts_in(read_ldac, path, vocabulary, limits, n_terms)
         return cls._from_blocks(blocks, words, names, groups)
@@ -292,6 +281,8 @@ class Corpus(GroupedData):
     ) -> Corpus:
         """Build from a bag-of-words file of the UCI repository (``docword.*.txt``), plain or gzip.
 
+        Raises a DataError as `from_ldac`.
+
         Parameters
         ----------
         path : path
@@ -299,11 +290,6 @@ class Corpus(GroupedData):
             term count``, ids from 1, sorted by document.
         vocabulary, names, groups, limits
             As in `from_ldac`.
-
-        Raises
-        ------
-        DataError
-            As `from_ldac`.
         """
         words, blocks = _counts_in(read_uci, path, vocabulary, limits)
         return cls._from_blocks(blocks, words, names, groups)
@@ -439,15 +425,12 @@ class Corpus(GroupedData):
     def with_values(self, values: Any) -> Self:
         """Return the same documents with other terms (used to simulate data) and the same vocabulary.
 
+        Raises a DataError if the number isn't n_tokens or an id isn't a whole number from 0 to n_terms - 1.
+
         Parameters
         ----------
         values : array-like of int, shape (n_tokens,)
             Term ids.
-
-        Raises
-        ------
-        DataError
-            If the number isn't n_tokens or an id isn't a whole number from 0 to n_terms - 1.
         """
         array = as_numbers(values, (len(self),), "term", "token")
         terms = check_ids(array, self.n_terms, self.document_lengths, self.names)
@@ -457,10 +440,7 @@ class Corpus(GroupedData):
     def with_cells(self, cells: Cells) -> Self:
         """Return the same documents with other counts of terms, whose sums by document are the same.
 
-        Raises
-        ------
-        DataError
-            If the sums differ.
+        Raises a DataError if the sums differ.
         """
         if not np.array_equal(cells.lengths, self.document_lengths):
             raise DataError(
@@ -472,16 +452,13 @@ class Corpus(GroupedData):
     def plus(self, more: Corpus) -> Corpus:
         """Return these documents followed by others over the same terms.
 
+        Raises a DataError if its terms differ, or a name is duplicated.
+
         Parameters
         ----------
         more : Corpus
             With the same vocabulary. If one of the two doesn't have a label, it is missing for its
             documents. Names are kept if both have names.
-
-        Raises
-        ------
-        DataError
-            If its terms differ, or a name is duplicated.
         """
         instance("more", more, Corpus, "a Corpus", remedy="hk.Corpus.from_counts(X, vocabulary=...).")
         _check_joinable(self, more)
@@ -505,8 +482,10 @@ class Corpus(GroupedData):
     ) -> Corpus:
         """Convert a file of counts to a folder of one shard, block by block, and `open` it.
 
-        Neither the file nor its tokens need to fit into memory. The conversion needs some tens of
-        megabytes, and memory for the names of documents and terms; on disk twice the size of the folder.
+        Neither the file nor its tokens need to fit into memory. The conversion needs some tens of megabytes,
+        and memory for the names of documents and terms; on disk twice the size of the folder. Raises a
+        DataError, ParameterError or StorageError as the method for the format, and as `save`; files written
+        so far are removed.
 
         Parameters
         ----------
@@ -518,11 +497,6 @@ class Corpus(GroupedData):
             "ldac" (see `from_ldac`) or "uci" (see `from_uci`).
         vocabulary, names, groups, limits
             As in `from_ldac`.
-
-        Raises
-        ------
-        DataError, ParameterError, StorageError
-            As the method for the format, and as `save`; files written so far are removed.
         """
         choice("format", format, ("ldac", "uci"), remedy="Read others into memory, and save().")
         read = read_ldac if format == "ldac" else read_uci
@@ -534,15 +508,9 @@ class Corpus(GroupedData):
     def save(self, folder: str | os.PathLike[str]) -> None:
         """Write the corpus to a new or empty folder, from which `open` maps it into memory.
 
-        Raises
-        ------
-        ParameterError
-            If the folder isn't empty.
-        DataError
-            If a label's value isn't a string, number or bool, or a string has a lone surrogate, which UTF-8
-            can't encode.
-        StorageError
-            If it can't be written.
+        Raises a ParameterError if the folder isn't empty; a DataError if a label's value isn't a string,
+        number or bool, or a string has a lone surrogate, which UTF-8 can't encode; a StorageError if it can't
+        be written.
         """
         write_content(content_of(self, tokens=True), _folder(folder), 1)
 
@@ -552,6 +520,8 @@ class Corpus(GroupedData):
 
         The operating system reads the parts that a sweep uses, and drops them when memory is short. The files
         must not be changed or shortened while they are mapped; runs check this (see docs/large_corpora.md).
+        Raises a DataError if a file is missing, damaged, or inconsistent with the others; the message names
+        it.
 
         Parameters
         ----------
@@ -560,11 +530,6 @@ class Corpus(GroupedData):
             corpus (see `ShardedCorpus`).
         verify : bool
             Whether to compare checksums; sizes, types and ranges are always compared.
-
-        Raises
-        ------
-        DataError
-            If a file is missing, damaged, or inconsistent with the others; the message names it.
         """
         given = _folder(folder)
         shard = shard_at(given) or (Manifest._read(Path(os.path.realpath(given))), 0)

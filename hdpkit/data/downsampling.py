@@ -23,11 +23,13 @@ def downsample(corpus: Corpus, max_per_group: int, rng: Seed = 0) -> Corpus:
     From a larger document this many tokens are drawn without replacement, so its counts by term are
     multivariate hypergeometric. Other documents don't change.
 
-    Use it for counts that vary more than a multinomial distribution does, such as mutations of a tumour. In
-    a document with a million tokens, differences of a thousandth are significant, and the posterior
-    explains them by additional, meaningless components. With 10,000 drawn tokens it doesn't. If the model is
-    right, the shares in such documents become less precise. Downsampling changes the data and is never
-    applied by default.
+    Use it for counts that vary more than a multinomial distribution does, such as mutations of a tumour. In a
+    document with a million tokens, differences of a thousandth are significant, and the posterior explains
+    them by additional, meaningless components. With 10,000 drawn tokens it doesn't. If the model is right,
+    the shares in such documents become less precise. Downsampling changes the data and is never applied by
+    default. The result has the same terms, names and labels; it is the same object if no document is larger.
+    Raises a ParameterError if an argument isn't valid; a DataError if a document to be downsampled has 10^9
+    tokens or more.
 
     Parameters
     ----------
@@ -36,18 +38,6 @@ def downsample(corpus: Corpus, max_per_group: int, rng: Seed = 0) -> Corpus:
         The largest number of tokens of a document, at least 1.
     rng : seed
         A seed for `numpy.random.SeedSequence`, or a Generator. The same seed gives the same counts.
-
-    Returns
-    -------
-    Corpus
-        With the same terms, names and labels; the same object if no document is larger.
-
-    Raises
-    ------
-    ParameterError
-        If an argument isn't valid.
-    DataError
-        If a document to be downsampled has 10^9 tokens or more.
     """
     instance("corpus", corpus, Corpus, "a Corpus", remedy="hk.Corpus.from_counts(X).")
     most = whole_number("max_per_group", max_per_group, 1, TOKEN_LIMIT - 1, remedy="For instance 10000.")

@@ -181,21 +181,15 @@ class GroupedData:
     def codes_between(self, name: str, first: int, last: int) -> npt.NDArray[np.int64]:
         """Return the codes of customers first .. last - 1, to process codes in pieces.
 
+        Returns an int64 array, shape (last - first,). Raises a ParameterError if there is no such label, or
+        the range isn't valid.
+
         Parameters
         ----------
         name : str
             Name of the label.
         first, last : int
             Customers first .. last - 1.
-
-        Returns
-        -------
-        int64 array, shape (last - first,)
-
-        Raises
-        ------
-        ParameterError
-            If there is no such label, or the range isn't valid.
         """
         codes = self._label(name)[0]
         return codes[slice(*self._range(first, last))]
@@ -280,6 +274,9 @@ class Groups(GroupedData):
     def from_arrays(cls, arrays: Any, names: Any = None, groups: Any = None, label: str = "group") -> Groups:
         """Build from one array per group.
 
+        Raises a DataError if there are no observations, the arrays have different types or widths, or names
+        or labels don't fit them.
+
         Parameters
         ----------
         arrays : sequence of array-like
@@ -291,12 +288,6 @@ class Groups(GroupedData):
             Further labels: name -> one value per array; None, NaN, NaT or pandas.NA if it is missing.
         label : str
             Name of the label that distinguishes the arrays.
-
-        Raises
-        ------
-        DataError
-            If there are no observations, the arrays have different types or widths, or names or labels
-            don't fit them.
         """
         check_label_name(label)
         if isinstance(arrays, np.ndarray) and arrays.ndim > 1:
@@ -320,6 +311,8 @@ class Groups(GroupedData):
     def from_labels(cls, values: Any, labels: Any = None) -> Groups:
         """Build from one or more labels per customer.
 
+        Raises a DataError if there are no observations, or a label doesn't have one value per customer.
+
         Parameters
         ----------
         values : array-like
@@ -328,11 +321,6 @@ class Groups(GroupedData):
         labels : dict, optional
             Label name -> n values; None, NaN, NaT or pandas.NA if it is missing (-1 is a value like any
             other). By default, or if empty: data for a flat mixture.
-
-        Raises
-        ------
-        DataError
-            If there are no observations, or a label doesn't have one value per customer.
         """
         checked = as_values("values", values)
         if len(checked) == 0:
@@ -348,15 +336,12 @@ class Groups(GroupedData):
     def with_values(self, values: Any) -> Self:
         """Return the same grouping with other values (used to simulate data).
 
+        Raises a DataError if their number isn't `n_customers`.
+
         Parameters
         ----------
         values : array-like
             One entry per customer along the first axis.
-
-        Raises
-        ------
-        DataError
-            If their number isn't `n_customers`.
         """
         checked = as_values("values", values)
         if len(checked) != len(self):
@@ -369,16 +354,13 @@ class Groups(GroupedData):
     def plus(self, more: Groups) -> Groups:
         """Return these observations followed by others of the same kind.
 
+        Raises a DataError if its values have another shape or type.
+
         Parameters
         ----------
         more : Groups
             With values of the same shape. If one of the two doesn't have a label, it is missing for its
             customers.
-
-        Raises
-        ------
-        DataError
-            If its values have another shape or type.
         """
         remedy = "hk.Groups.from_labels(values, labels)."
         instance("more", more, Groups, "Groups", remedy=remedy)

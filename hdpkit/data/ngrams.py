@@ -92,6 +92,10 @@ class NGrams(GroupedData):
     ) -> NGrams:
         """Build from sentences.
 
+        Raises a DataError if there is no token, or one isn't hashable, is missing (None, NaN), equals `start`
+        or `end`, or isn't in the vocabulary (the message names sentence and position, both from 0); a
+        ParameterError if the order isn't valid, or `start` and `end` can't be symbols.
+
         Parameters
         ----------
         sentences : iterable of sequences
@@ -107,14 +111,6 @@ class NGrams(GroupedData):
         vocabulary : sequence, optional
             Words in the order of their ids; some may never occur, and `end` must be among them. Without it,
             ids are in order of first appearance.
-
-        Raises
-        ------
-        DataError
-            If there is no token, or one isn't hashable, is missing (None, NaN), equals `start` or `end`, or
-            isn't in the vocabulary; the message names sentence and position, both from 0.
-        ParameterError
-            If the order isn't valid, or `start` and `end` can't be symbols.
         """
         order = _check_order(order)
         words = check_markers(start, end, vocabulary)
@@ -142,6 +138,9 @@ class NGrams(GroupedData):
     ) -> NGrams:
         """Build from single observations: a word in a context.
 
+        Raises a DataError if there is no word, a word has no context, or one of them isn't valid (the message
+        names the pair, from 0); a ParameterError if the order isn't valid.
+
         Parameters
         ----------
         words : sequence
@@ -154,14 +153,6 @@ class NGrams(GroupedData):
             default 1 + the length of the longest context.
         vocabulary : sequence, optional
             As in `from_sentences`.
-
-        Raises
-        ------
-        DataError
-            If there is no word, a word has no context, or one of them isn't valid; the message names the
-            pair, from 0.
-        ParameterError
-            If the order isn't valid.
         """
         width = None if order is None else _check_order(order) - 1
         given = check_vocabulary(vocabulary)
@@ -212,16 +203,14 @@ class NGrams(GroupedData):
     def symbol_ids(self, context: Any) -> Int32s:
         """Return the numbers of a context's symbols.
 
+        Returns an int32 array, shape (min(len(context), order - 1),): the nearest symbol first;
+        UNKNOWN_SYMBOL for a symbol that the data don't have.
+
         Parameters
         ----------
         context : tuple or list
             Symbols in reading order, of any length; only the nearest order - 1 are used. For order 2 also a
             single symbol.
-
-        Returns
-        -------
-        int32 array, shape (min(len(context), order - 1),)
-            Nearest symbol first; UNKNOWN_SYMBOL for a symbol that the data don't have.
         """
         if not isinstance(context, tuple | list | np.ndarray) and self.order != 2:
             raise DataError("context", context, "a tuple of symbols", 'Write it as ("of", "the").')
@@ -235,15 +224,12 @@ class NGrams(GroupedData):
     def context_of(self, ids: Any) -> tuple[Any, ...]:
         """Return a context's symbols in reading order.
 
+        Raises a DataError if one of them isn't a symbol of these data.
+
         Parameters
         ----------
         ids : array-like of int, shape (k,)
             Numbers of the symbols, nearest first, as in a row of `contexts`; NO_SYMBOL at the end is ignored.
-
-        Raises
-        ------
-        DataError
-            If one of them isn't a symbol of these data.
         """
         check_unmasked("ids", ids)
         try:
@@ -269,18 +255,16 @@ class NGrams(GroupedData):
     def contexts(self, first: int = 0, last: int | None = None) -> Int32s:
         """Return the contexts of the customers first..last-1 (by default of all). They are not stored.
 
+        Returns an int32 array, shape (last - first, order - 1): numbers of symbols, the nearest first, and
+        NO_SYMBOL if the context is shorter. The number of a word is its id; other symbols have -1, -2, ... in
+        the order of `context_symbols`.
+
         Parameters
         ----------
         first : int
             The first customer.
         last : int, optional
             The customer after the last one; by default the end of the data.
-
-        Returns
-        -------
-        int32 array, shape (last - first, order - 1)
-            Numbers of symbols, the nearest first, and NO_SYMBOL if the context is shorter. The number of a
-            word is its id; other symbols have -1, -2, ... in the order of `context_symbols`.
         """
         n = len(self)
         remedy = "Customers are numbered from 0."
@@ -350,15 +334,12 @@ class NGrams(GroupedData):
     def plus_pairs(self, words: Any, contexts: Any) -> Self:
         """Return these pairs followed by others; the order doesn't change.
 
+        Raises a DataError as in `from_pairs` (there may be no pair here), and if these data are sentences.
+
         Parameters
         ----------
         words, contexts : sequence
             As in `from_pairs`. A symbol that had a number before keeps it, also if it becomes a word.
-
-        Raises
-        ------
-        DataError
-            As in `from_pairs` (there may be no pair here), and if these data are sentences.
         """
         if self._explicit is None:
             raise DataError("data", self, "made of pairs", "Use plus.")
@@ -385,19 +366,13 @@ class NGrams(GroupedData):
     def without(self, first: int, last: int) -> Self:
         """Return the data without the sentences first..last-1 (for pairs: without these pairs).
 
-        The vocabulary doesn't change.
+        The vocabulary doesn't change. Raises a DataError if nothing would be left; a ParameterError if it
+        isn't a range of sentences.
 
         Parameters
         ----------
         first, last : int
             Sentences first .. last - 1.
-
-        Raises
-        ------
-        DataError
-            If nothing would be left.
-        ParameterError
-            If it isn't a range of sentences.
         """
         remedy = f"There are {self.n_sentences} sentences, numbered from 0."
         first = whole_number("first", first, 0, self.n_sentences, remedy=remedy)
@@ -439,17 +414,13 @@ class NGrams(GroupedData):
     def with_values(self, values: Any) -> Self:
         """Return the same contexts with other words (used to simulate data).
 
-        The contexts don't change, so the context of a word is no longer the words before it.
+        The contexts don't change, so the context of a word is no longer the words before it. Raises a
+        DataError if their number isn't n_customers or an id isn't a whole number from 0 to n_terms - 1.
 
         Parameters
         ----------
         values : array-like of int, shape (n_customers,)
             Ids of words.
-
-        Raises
-        ------
-        DataError
-            If their number isn't n_customers or an id isn't a whole number from 0 to n_terms - 1.
         """
         array = as_numbers(values, self.values.shape, "word", "customer")
         bad = first_not_whole(array, self.n_terms)

@@ -73,6 +73,10 @@ class Sequences(GroupedData):
     ) -> Self:
         """Build from one array per sequence.
 
+        Raises a DataError if there is no observation that isn't missing, the arrays have different types or
+        widths, a row is missing in part, an observation isn't a term although terms are declared, or names,
+        labels or vocabulary don't fit; a ParameterError if `n_terms` isn't a positive int.
+
         Parameters
         ----------
         arrays : sequence of array-like
@@ -92,15 +96,6 @@ class Sequences(GroupedData):
             appearance.
         label : str
             Name of the label that distinguishes the sequences.
-
-        Raises
-        ------
-        DataError
-            If there is no observation that isn't missing, the arrays have different types or widths, a row
-            is missing in part, an observation isn't a term although terms are declared, or names, labels or
-            vocabulary don't fit.
-        ParameterError
-            If `n_terms` isn't a positive int.
         """
         check_label_name(label)
         words = None if vocabulary is None else check_names("vocabulary", vocabulary, None, "term")
@@ -164,15 +159,12 @@ class Sequences(GroupedData):
     def with_values(self, values: Any) -> Self:
         """Return the same sequences with other values; the same observations are missing.
 
+        Raises a DataError if their number isn't `n_customers`, or they are not terms as these are.
+
         Parameters
         ----------
         values : array-like
             One entry per customer along the first axis; those of missing observations are not used.
-
-        Raises
-        ------
-        DataError
-            If their number isn't `n_customers`, or they are not terms as these are.
         """
         made = Groups(values=self.values, labels=self._labels, columns=self.columns).with_values(values)
         if self._n_terms is not None:

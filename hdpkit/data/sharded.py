@@ -92,21 +92,14 @@ class CutCorpus:
 def cut(corpus: Corpus, n_shards: int) -> CutCorpus:
     """Divide a corpus into shards of consecutive documents with about equal numbers of tokens.
 
+    Raises a ParameterError if there are fewer documents with tokens.
+
     Parameters
     ----------
     corpus : Corpus
         A corpus in memory; for larger corpora, convert files with ``hdpkit convert --shards``.
     n_shards : int
         At most the number of documents with tokens.
-
-    Returns
-    -------
-    CutCorpus
-
-    Raises
-    ------
-    ParameterError
-        If there are fewer documents with tokens.
     """
     instance("corpus", corpus, Corpus, "a Corpus", remedy="hk.Corpus.from_documents(...).")
     there = np.flatnonzero(corpus.document_lengths)
@@ -222,10 +215,8 @@ class ShardedCorpus(Manifest):
     def open(cls, folder: str | os.PathLike[str]) -> ShardedCorpus:
         """Open a corpus in shards. Only its manifest is read.
 
-        Raises
-        ------
-        DataError
-            If the manifest is missing, damaged, or of another version; the message names the file.
+        Raises a DataError if the manifest is missing, damaged, or of another version; the message names the
+        file.
         """
         return cls._read(Path(os.path.realpath(_folder(folder))))
 
@@ -247,7 +238,8 @@ class ShardedCorpus(Manifest):
         """Return the documents of a shard, mapped into memory; the operating system reads what is used.
 
         They are numbered from 0: document d is document ``shards[number].first_document + d`` of the entire
-        corpus. Terms and the keys of labels are those of the entire corpus.
+        corpus. Terms and the keys of labels are those of the entire corpus. Raises a ShardError if a file is
+        missing, truncated or damaged; the message names shard and file.
 
         Parameters
         ----------
@@ -256,11 +248,6 @@ class ShardedCorpus(Manifest):
         verify : bool
             Whether to compare the SHA-256 of each file. Sizes and ranges of all numbers are always checked.
             For this the files are read in pieces, so a shard may be larger than memory.
-
-        Raises
-        ------
-        ShardError
-            If a file is missing, truncated or damaged; the message names shard and file.
         """
         return Corpus._of_shard(self, self._number(number), flag("verify", verify))
 
@@ -271,10 +258,7 @@ class ShardedCorpus(Manifest):
     def corpus(self) -> Corpus:
         """Return all documents as one corpus in memory, equal to that from which the shards were made.
 
-        Raises
-        ------
-        ShardError
-            As for `shard`; all shards must be present.
+        Raises a ShardError as for `shard`; all shards must be present.
         """
         return shards_joined(self)
 
@@ -300,6 +284,10 @@ class ShardedCorpus(Manifest):
     def write(cls, corpus: Corpus, folder: str | os.PathLike[str], shards: int) -> ShardedCorpus:
         """Write a corpus in shards of consecutive documents, with about equal numbers of cells (or tokens).
 
+        Raises a ParameterError if there are too many shards, or the folder isn't empty; a DataError if a
+        label's value isn't a string, number or bool, or a string can't be encoded in UTF-8; a StorageError if
+        it can't be written, for instance because the disk is full; nothing is left behind then.
+
         Parameters
         ----------
         corpus : Corpus
@@ -308,15 +296,6 @@ class ShardedCorpus(Manifest):
             New or empty.
         shards : int
             Number of shards, at most that of the documents that have tokens.
-
-        Raises
-        ------
-        ParameterError
-            If there are too many shards, or the folder isn't empty.
-        DataError
-            If a label's value isn't a string, number or bool, or a string can't be encoded in UTF-8.
-        StorageError
-            If it can't be written, for instance because the disk is full; nothing is left behind then.
         """
         instance("corpus", corpus, Corpus, "a Corpus", remedy="hk.Corpus.from_counts(X, vocabulary=...).")
         place, n = _folder(folder), check_shards(shards)
@@ -335,6 +314,9 @@ class ShardedCorpus(Manifest):
     ) -> ShardedCorpus:
         """Write counts from blocks, which are never all in memory at once.
 
+        Raises a ParameterError or StorageError as for `write`; a DataError as for `Corpus.from_counts`; the
+        message names the block, from 0.
+
         Parameters
         ----------
         blocks : iterable of array-like or scipy.sparse, shape (some documents, n_terms)
@@ -345,13 +327,6 @@ class ShardedCorpus(Manifest):
             Number of shards, at most that of the documents that have tokens.
         vocabulary, names, groups
             Those of the entire corpus, as in `Corpus.from_documents`.
-
-        Raises
-        ------
-        ParameterError, StorageError
-            As for `write`.
-        DataError
-            As for `Corpus.from_counts`; the message names the block, from 0.
         """
         place, n = _folder(folder), check_shards(shards)
         words = None if vocabulary is None else check_names("vocabulary", vocabulary, None, "term")

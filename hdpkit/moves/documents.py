@@ -135,17 +135,14 @@ class OverDocuments(Move):
     def sweep(self, state: Franchise, n_blocks: int) -> tuple[MoveInfo, Changes]:
         """Run over the documents of some shards; called when `begin` has ended in all workers.
 
+        Returns a MoveInfo, and the changes outside the documents, which are carried out when those of all
+        workers are added up.
+
         Parameters
         ----------
         state : Franchise
         n_blocks : int
             Number of blocks of terms in which changes of counts are returned; 0: they are requested later.
-
-        Returns
-        -------
-        info : MoveInfo
-        changes : Changes
-            Changes outside the documents, which are carried out when those of all workers are added up.
         """
 
     def apply(self, state: Franchise, rng: ChoiceSource, steps: tuple[int, int] | None = None) -> MoveInfo:
@@ -198,15 +195,12 @@ class ByDocument(OverDocuments):
     def document(self, document: Document, common: Common) -> MoveInfo:
         """Change ``document.dishes``.
 
+        Returns how many updates of tokens were tried, and accepted.
+
         Parameters
         ----------
         document : Document
         common : Common
-
-        Returns
-        -------
-        MoveInfo
-            How many updates of tokens were tried, and accepted.
         """
 
     def begin(self, state: Franchise, rng: ChoiceSource) -> None:

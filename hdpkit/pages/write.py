@@ -51,6 +51,11 @@ def write_report(
 ) -> Path:
     """Write a report of a fitted topic model, cohort or mixture: one HTML file that needs no network.
 
+    Returns the path of the file. Raises a MissingExtraError without Jinja2, Altair, vl-convert-python or
+    scikit-learn (``pip install 'hdpkit[report]'``); a StateError if no customer is seated, or dishes are
+    observed, as in language models; a RunError or StorageError if the run can't be read, or the file can't be
+    written.
+
     Parameters
     ----------
     run : Run, path, Franchise, or fitted model
@@ -85,20 +90,6 @@ def write_report(
         ``hdpkit.report.SECTIONS``, which has those of the package, a page has those of its kind.
     allow : iterable of str, class or function
         For a folder: code that may be imported, as for `hk.open_run`.
-
-    Returns
-    -------
-    Path
-        The file.
-
-    Raises
-    ------
-    MissingExtraError
-        Without Jinja2, Altair, vl-convert-python or scikit-learn: ``pip install 'hdpkit[report]'``.
-    StateError
-        If no customer is seated, or dishes are observed, as in language models.
-    RunError, StorageError
-        If the run can't be read, or the file can't be written.
     """
     file = absolute_path("path", path, remedy="For instance report.html.")
     for name, value in (("topics", topics), ("terms", terms), ("documents", documents)):

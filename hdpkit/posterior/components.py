@@ -752,14 +752,15 @@ class Components:
 
         The method of composition (Treier & Jackman 2008), as in ``estimateEffect`` of R's stm: the shares of
         the groups are drawn given each sample (at least 100 times in total) and regressed on the covariates
-        by least
-        squares, and the coefficients are drawn from their sampling law, a t distribution with standard errors
-        that
-        allow for unequal variances (HC3). So intervals include that groups are a sample of those that there
-        could be.
-        Each group counts the same. The model doesn't know the covariates: in a group of n customers it draws
-        effects
-        towards 0, by about the concentration divided by n plus the concentration.
+        by least squares, and the coefficients are drawn from their sampling law, a t distribution with
+        standard errors that allow for unequal variances (HC3). So intervals include that groups are a sample
+        of those that there could be. Each group counts the same. The model doesn't know the covariates: in a
+        group of n customers it draws effects towards 0, by about the concentration divided by n plus the
+        concentration.
+
+        Raises a ParameterError if the formula can't be read, or has other names; a DataError if columns don't
+        fit the groups, or the coefficients can't be told from each other; a StateError if there are no groups
+        that have shares; a MissingExtraError without formulaic (``pip install 'hdpkit[effects]'``).
 
         Parameters
         ----------
@@ -771,21 +772,6 @@ class Components:
             where it is not known. Numbers, and texts that are numbers, are numbers; dates become years with a
             fraction; other texts are categories. The labels of documents that a run keeps are there without
             it.
-
-        Returns
-        -------
-        Effects
-
-        Raises
-        ------
-        ParameterError
-            If the formula can't be read, or has other names.
-        DataError
-            If columns don't fit the groups, or the coefficients can't be told from each other.
-        StateError
-            If there are no groups that have shares.
-        MissingExtraError
-            Without formulaic: ``pip install 'hdpkit[effects]'``.
         """
         return effects_of(self, formula, table)
 
@@ -843,9 +829,8 @@ class Components:
         """Numbers of the components that enough chains have, ascending.
 
         A chain has a component that is in at least the share ``occurrence`` of its samples. At least the
-        share
-        ``chains`` of the chains must have it, and at least two if there are several. ``selected`` keeps
-        these.
+        share ``chains`` of the chains must have it, and at least two if there are several. ``selected`` keeps
+        these. Returns an int64 array.
 
         Parameters
         ----------
@@ -855,12 +840,7 @@ class Components:
             The smallest share of the chains, from 0 to 1. 1: all chains; 0: at least one, also of several.
         cosine : float
             The smallest cosine between the means of a component in any two chains that have it, from 0 to 1;
-            of
-            components compared by another distance 1 minus the largest distance.
-
-        Returns
-        -------
-        int64 array
+            of components compared by another distance 1 minus the largest distance.
         """
         for name, value in (("occurrence", occurrence), ("chains", chains), ("cosine", cosine)):
             if not 0.0 <= real_number(name, value) <= 1.0:
@@ -939,18 +919,13 @@ class Components:
         """Components with the same label as one, for instance those of a group of `group_topics`.
 
         Their customers are counted together. Merged components show less detail; they are no draw from the
-        posterior of a model with fewer of them.
+        posterior of a model with fewer of them. Returns `Components` in descending order of their shares.
 
         Parameters
         ----------
         labels : array of int, shape (T,)
             Label of each component, for instance ``group_topics(found).cut(30)``; -1 for those that become
             part of the rest.
-
-        Returns
-        -------
-        Components
-            In descending order of their shares.
         """
         remedy = "group_topics(found).cut(30)."
         given = whole_numbers("labels", labels, -1, LARGEST, length=len(self), remedy=remedy)
@@ -1065,6 +1040,9 @@ class Components:
         """Parameters of the topics by name, with intervals, for data other than documents of terms.
 
         Where they are states of sequences of terms, the parameters are the probabilities of the terms.
+        Returns a dict: name -> float64 array, shape (T, 3): the average of the posterior means over the
+        samples that have the topic, and the ends of the interval, from draws of the parameters given each of
+        these samples (``Sample.parameters["drawn"]``), or without draws from the posterior means.
 
         Parameters
         ----------
@@ -1072,13 +1050,6 @@ class Components:
             That of the model, ``franchise.measure``, which gives the names: "mean[0]", "sd[0]".
         columns : sequence of str, optional
             Names of the dimensions of the data: ``franchise.data.columns``.
-
-        Returns
-        -------
-        dict
-            Name -> float64 array, shape (T, 3): the average of the posterior means over the samples that have
-            the topic, and the ends of the interval, from draws of the parameters given each of these samples
-            (``Sample.parameters["drawn"]``), or without draws from the posterior means.
         """
         instance("measure", measure, BaseMeasure, "a base measure", remedy="franchise.measure.")
         if columns is not None:
@@ -1111,6 +1082,9 @@ class Components:
     ) -> Any:
         """A tidy table: one row per observation; topics are numbered from 1, signatures have their names.
 
+        Returns a ``pandas.DataFrame``. Raises a MissingExtraError without pandas
+        (``pip install 'hdpkit[pandas]'``); a StateError if "topics" is requested for data other than terms.
+
         Parameters
         ----------
         table : str
@@ -1127,17 +1101,6 @@ class Components:
             Words of the terms, for "topics", by default numbers; for "parameters" names of the dimensions.
         measure : BaseMeasure, optional
             For "parameters": ``franchise.measure``.
-
-        Returns
-        -------
-        pandas.DataFrame
-
-        Raises
-        ------
-        MissingExtraError
-            Without pandas: ``pip install 'hdpkit[pandas]'``.
-        StateError
-            If "topics" is requested for data other than terms.
         """
         rows = pandas_rows(self, table, n_terms=n_terms, vocabulary=vocabulary, measure=measure)
         return data_frame(rows)
@@ -1154,14 +1117,11 @@ class Components:
         -------
         dict
             Name -> values: the number, from 1; of topics the group of similar ones and the label; of a
-            partition of
-            points the group; share, share_low, share_high, occurrence; of several chains settled; of topics
-            in the
-            documents of a run also tokens, document_share (of the documents, those of which at least 5 % of
-            the
-            tokens are of the topic), where topics select terms distinct_terms and sparsity, and the terms; of
-            a run
-            over numbers or sequences the parameters with the ends of their intervals.
+            partition of points the group; share, share_low, share_high, occurrence; of several chains
+            settled; of topics in the documents of a run also tokens, document_share (of the documents, those
+            of which at least 5 % of the tokens are of the topic), where topics select terms distinct_terms
+            and sparsity, and the terms; of a run over numbers or sequences the parameters with the ends of
+            their intervals.
         """
         return table_of(self, n_terms)
 
@@ -1189,6 +1149,8 @@ class Components:
     def to_inference_data(self, *, rows: bool = True) -> Any:
         """Convert to data of ArviZ: the components in each sample, over chains and draws.
 
+        Raises a MissingExtraError without ArviZ (``pip install 'hdpkit[arviz]'``).
+
         Parameters
         ----------
         rows : bool
@@ -1200,16 +1162,9 @@ class Components:
         xarray.DataTree, or arviz.InferenceData by ArviZ 0.x
             Coordinates ``chain``, ``draw`` (the sweep of the first chain), ``component`` (from 1) and, of
             topics, ``term``; in the group ``posterior`` ``share`` and ``rest`` (shares of the customers in
-            each
-            component, and in none), ``occurrence`` (1 where the sample has the component) and ``row``
+            each component, and in none), ``occurrence`` (1 where the sample has the component) and ``row``
             (probabilities of terms, or parameters; NaN in samples without the component). If chains have
-            different
-            numbers of samples, the first ones of each, with a warning.
-
-        Raises
-        ------
-        MissingExtraError
-            Without ArviZ: ``pip install 'hdpkit[arviz]'``.
+            different numbers of samples, the first ones of each, with a warning.
         """
         of_chain = np.array([sample.chain for sample in self.samples])
         places = [np.flatnonzero(of_chain == chain) for chain in self.chain_numbers]
@@ -1244,16 +1199,13 @@ class Components:
     def match(self, other: Any, *, min_cosine: float = MIN_COSINE) -> TopicMatch:
         """Match these components with others, as `hdpkit.summaries.match_topics` does for runs.
 
+        The first run of the result is these components.
+
         Parameters
         ----------
         other : Components or Signatures
         min_cosine : float
             The smallest cosine of two components that are the same, from 0 to 1.
-
-        Returns
-        -------
-        TopicMatch
-            Its first run is these components.
         """
         return matched_components(self, other, min_cosine)
 

@@ -80,6 +80,9 @@ def trends(
 ) -> Trends:
     """Compute the shares of topics over time.
 
+    Raises a ParameterError or DataError if an argument is out of range, a date can't be read, or groups
+    aren't documents.
+
     Parameters
     ----------
     topics : Components or Sample
@@ -94,17 +97,7 @@ def trends(
         Group of each topic, from 0, whose shares are added up: ``group_topics(topics).cut()``.
     level : float
         Probability of the intervals, which contain the variation between samples, not between documents that
-        a
-        period might have had.
-
-    Returns
-    -------
-    Trends
-
-    Raises
-    ------
-    ParameterError, DataError
-        If an argument is out of range, a date can't be read, or groups aren't documents.
+        a period might have had.
     """
     if not isinstance(topics, Sample) and (isinstance(topics, type) or not hasattr(topics, "which")):
         raise ParameterError("topics", topics, "a Sample or Components", "franchise.sample().")

@@ -55,34 +55,28 @@ def components(
     """Find the components that samples have in common, by matching the dishes of different samples.
 
     Within a chain dishes are followed by their permanent ids as long as they remain similar. The rest is
-    assigned
-    so that the sum of similarities is largest (`scipy.optimize.linear_sum_assignment`), along each chain,
-    between
-    chains, and then against the mean of each component over all samples until nothing changes. No two dishes
-    of a
-    sample are the same component, unless they are nearly the same (``similar``). Of points and of sequences,
-    components are the clusters of the partition of least expected loss over all samples (`point_partition`),
-    and
-    a dish belongs to the cluster with which it shares most customers.
+    assigned so that the sum of similarities is largest (`scipy.optimize.linear_sum_assignment`), along each
+    chain, between chains, and then against the mean of each component over all samples until nothing changes.
+    No two dishes of a sample are the same component, unless they are nearly the same (``similar``). Of points
+    and of sequences, components are the clusters of the partition of least expected loss over all samples
+    (`point_partition`), and a dish belongs to the cluster with which it shares most customers. Raises a
+    ParameterError if an argument is out of range; a DataError if there is no sample, or samples are of
+    different data; a ReturnValueError if a distance function returns anything other than such an array.
 
     Parameters
     ----------
     given : Run, path, Trace, ChainTrace, estimator, Franchise or sequence of Sample
         Samples of one chain or several over the same data, or what has some. Of a run or a trace those after
-        the
-        burn-in are used, with the newest states of the chains: after the first half of its recorded sweeps,
-        or
-        later, if the log joint of a chain was still on its way (docs/summaries.md).
+        the burn-in are used, with the newest states of the chains: after the first half of its recorded
+        sweeps, or later, if the log joint of a chain was still on its way (docs/summaries.md).
     chain : int, optional
         Number of a chain of a run or a trace, to use its samples alone.
     min_occurrence : float
         Components that occur in a smaller share of the samples belong to the rest.
     distance : "cosine" or function
         Dissimilarity of two components: 1 - cosine of their distributions over terms or, for other data, of
-        their
-        customers (at most 2**20); or a function that takes the parameters of two sets of components, shape
-        (n,
-        ...) and (m, ...), and returns distances, shape (n, m).
+        their customers (at most 2**20); or a function that takes the parameters of two sets of components,
+        shape (n, ...) and (m, ...), and returns distances, shape (n, m).
     threshold : float, optional
         The largest distance between dishes of the same component: by default 0.5 for cosine; required for a
         function.
@@ -100,19 +94,6 @@ def components(
     min_share : float
         Of sequences, clusters of the partition with a smaller share of the observations are no states: they
         are outliers more often than not. Their observations are in the rest.
-
-    Returns
-    -------
-    Components
-
-    Raises
-    ------
-    ParameterError
-        If an argument is out of range.
-    DataError
-        If there is no sample, or samples are of different data.
-    ReturnValueError
-        If a distance function returns anything other than such an array.
     """
     samples, of = samples_of(given, chain)
     level = checked_level(level)
@@ -249,7 +230,9 @@ def match_topics(one: Any, other: Any, *, min_cosine: float = MIN_COSINE) -> Top
     Each topic has at most one partner; pairs are chosen so that the sum of their cosines above ``min_cosine``
     is largest (`scipy.optimize.linear_sum_assignment`). The topics of a run are those that ``hdpkit topics``
     prints. Terms are matched by name, so the runs may be over different corpora. Components of numbers are
-    compared by the customers that they have, so both runs must be over the same data.
+    compared by the customers that they have, so both runs must be over the same data. Raises a DataError if
+    the two have no term in common, only one has names of terms, or they are components of numbers over
+    different data.
 
     Parameters
     ----------
@@ -258,16 +241,6 @@ def match_topics(one: Any, other: Any, *, min_cosine: float = MIN_COSINE) -> Top
         alone have no words: their terms are matched by number.
     min_cosine : float
         The smallest cosine of two topics that are the same, from 0 to 1.
-
-    Returns
-    -------
-    TopicMatch
-
-    Raises
-    ------
-    DataError
-        If the two have no term in common, only one has names of terms, or they are components of numbers over
-        different data.
     """
     (first, of_first), (second, of_second) = _side("run 1", one), _side("run 2", other)
     return matched_components(first, second, min_cosine, (of_first, of_second))

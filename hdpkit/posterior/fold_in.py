@@ -616,7 +616,11 @@ def fold_in(
     The statistics of the dishes and all restaurants are fixed, so groups don't influence each other. A group
     draws from the restaurant above it, whose row is fixed, with the concentration and the discount of its
     declaration. Where dishes differ by group (`Bursty`), a group has its own, of which its customers are the
-    first. See docs/evaluation.md.
+    first. See docs/evaluation.md. Raises a DataError if the data have unknown terms, values that are
+    impossible under every dish, or labels without a restaurant in the franchise (the message names them); a
+    DeclarationError if dishes are observed, if a value has no density in closed form under a new dish, if the
+    last declaration has no label, if its restaurants have separate concentrations or discounts, or if dishes
+    differ by the restaurants of another declaration.
 
     Parameters
     ----------
@@ -630,20 +634,6 @@ def fold_in(
         Number of sweeps before those averaged.
     rng : seed, Generator or choice source
         The same seed gives the same result.
-
-    Returns
-    -------
-    FoldIn
-
-    Raises
-    ------
-    DataError
-        If the data have unknown terms, values that are impossible under every dish, or labels without a
-        restaurant in the franchise; the message names them.
-    DeclarationError
-        If dishes are observed, if a value has no density in closed form under a new dish, if the last
-        declaration has no label, if its restaurants have separate concentrations or discounts, or if dishes
-        differ by the restaurants of another declaration.
     """
     sweeps = whole_number("sweeps", sweeps, 1, 10_000_000, remedy="At least one sweep is averaged.")
     burn_in = whole_number("burn_in", burn_in, 0, 10_000_000, remedy="Sweeps before those that are averaged.")

@@ -140,7 +140,8 @@ def group_topics(
 
     The defaults are those of the report and of ``hdpkit topics``. A distance is the square root of the
     Jensen-Shannon divergence (Endres & Schindelin 2003) over the 2,000 most frequent terms, with all others
-    as one term.
+    as one term. Raises a ParameterError or DataError if the topics are not valid, or weights and vocabulary
+    don't fit them.
 
     Parameters
     ----------
@@ -156,15 +157,6 @@ def group_topics(
         hundreds of topics "average" leaves nearly all in one group.
     vocabulary : sequence of str, optional
         Word of each term; by default the franchise's.
-
-    Returns
-    -------
-    TopicGroups
-
-    Raises
-    ------
-    ParameterError, DataError
-        If the topics are not valid, or weights and vocabulary don't fit them.
     """
     values = topic_weights(topics)
     k, n_terms = values.shape

@@ -476,8 +476,11 @@ def state_probabilities(
 ) -> StateProbabilities:
     """Probabilities of the states of sequences, old or new, in a hidden Markov model.
 
-    The forward and backward pass given transition probabilities and parameters of the dishes, which come
-    from the current state of the chain. The states of the observations in the chain are used only for these.
+    The forward and backward pass given transition probabilities and parameters of the dishes, which come from
+    the current state of the chain. The states of the observations in the chain are used only for these.
+    Raises a StateError if the model isn't one of `hk.PreviousDish`, or customers are not seated; a DataError
+    if an observation is impossible in every state, or isn't of the kind of the franchise's; a
+    DeclarationError if the base measure doesn't support such parameters.
 
     Parameters
     ----------
@@ -495,19 +498,6 @@ def state_probabilities(
         Each has one sequence at a time. The result doesn't depend on it.
     rng : seed, Generator or choice source
         For drawn parameters.
-
-    Returns
-    -------
-    StateProbabilities
-
-    Raises
-    ------
-    StateError
-        If the model isn't one of `hk.PreviousDish`, or customers are not seated.
-    DataError
-        If an observation is impossible in every state, or isn't of the kind of the franchise's.
-    DeclarationError
-        If the base measure doesn't support such parameters.
     """
     horizon = whole_number("horizon", horizon, 1, MOST_AHEAD, remedy="1: the next state alone.")
     whole_number("threads", threads, 1, MOST_THREADS, remedy="One per processor is usual.")
@@ -556,7 +546,11 @@ def draw_sequences(
     """Draw new sequences from a hidden Markov model given its current state.
 
     Transition probabilities are drawn once for all sequences. Values are drawn by the predictive distribution
-    of their dish given its data and the values drawn before (terms from a drawn topic).
+    of their dish given its data and the values drawn before (terms from a drawn topic). Returns the
+    observations of each sequence, shape (length, ...), and the number of the dish of each observation, int64
+    arrays, shape (length,). Dishes that the franchise doesn't have are K, K + 1, ... in the order of their
+    first appearance. Raises a StateError if the model isn't one of `hk.PreviousDish`; a DeclarationError if
+    the measure can't draw values.
 
     Parameters
     ----------
@@ -566,21 +560,6 @@ def draw_sequences(
         A sample of a chain over these data, instead of the current state.
     rng : seed, Generator or choice source
         The same seed gives the same sequences.
-
-    Returns
-    -------
-    arrays : list of arrays
-        Observations of each sequence, shape (length, ...).
-    states : list of int64 arrays, shape (length,)
-        Number of the dish of each observation. Dishes that the franchise doesn't have are K, K + 1, ... in
-        the order of their first appearance.
-
-    Raises
-    ------
-    StateError
-        If the model isn't one of `hk.PreviousDish`.
-    DeclarationError
-        If the measure can't draw values.
     """
     given = items("lengths", lengths, "numbers of observations", remedy="For instance [100, 100].")
     sizes = [whole_number("lengths", n, 0, remedy="For instance [100, 100].") for n in given]

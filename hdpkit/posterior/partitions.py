@@ -235,23 +235,18 @@ _REMEDY = 'For instance np.array([state.dishes for state in states]), or trace["
 def co_clustering(labels: Any, *, items: Any = None) -> Floats:
     """Posterior probability that two items share a cluster.
 
-    `hdpkit.plots.posterior_similarity` draws it.
+    `hdpkit.plots.posterior_similarity` draws it. Returns a float64 array, shape (n, n), symmetric, 1 on the
+    diagonal.
 
     Parameters
     ----------
     labels : int array of shape (n_samples, n_items), sequence of Sample, Trace, ChainTrace or Run
         Cluster of each item in each sample. Of samples the items are the groups (documents), and the cluster
         of a group is its largest dish; of a flat mixture they are the customers, with their dishes. Of a
-        trace or
-        a run the samples after the burn-in are used. For customers in groups give
+        trace or a run the samples after the burn-in are used. For customers in groups give
         ``np.array([sample.dishes for sample in trace.samples])``.
     items : int array of shape (n,), optional
         Which items; by default all. At most 10,000, else a ParameterError is raised.
-
-    Returns
-    -------
-    float64 array, shape (n, n)
-        Symmetric, 1 on the diagonal.
     """
     chosen = _labels(labels, items)
     n_samples, n = chosen.shape
@@ -329,10 +324,6 @@ def point_partition(
         A run ends after dissolving this many clusters in a row without improvement.
     rng : seed, Generator or choice source
         For the random orders.
-
-    Returns
-    -------
-    PointPartition
     """
     choice("loss", loss, ("vi", "binder"), remedy="Leave it out for vi.")
     if max_clusters is not None:

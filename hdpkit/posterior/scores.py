@@ -28,6 +28,7 @@ def diversity(topics: Any, *, n_terms: int = 25) -> float:
     """Share of distinct terms among the first terms of all topics.
 
     1 if no two topics have a first term in common, 1/K if all have the same (Dieng, Ruiz & Blei 2020).
+    Returns a float from 0 to 1.
 
     Parameters
     ----------
@@ -35,11 +36,6 @@ def diversity(topics: Any, *, n_terms: int = 25) -> float:
         Weights of terms in topics.
     n_terms : int
         Of each topic; all where there are fewer.
-
-    Returns
-    -------
-    float
-        From 0 to 1.
     """
     _, first = _first_terms(topics, n_terms)
     return len(np.unique(first)) / first.size
@@ -55,6 +51,8 @@ def exclusivity(topics: Any, *, n_terms: int = 10, measure: str = "frex", weight
       over terms (Roberts et al. 2014).
     - ``"share"``: the mean share of the first terms.
 
+    Returns a float64 array, shape (K,), from 0 to 1.
+
     Parameters
     ----------
     topics : array of shape (K, V), Franchise or Sample
@@ -64,11 +62,6 @@ def exclusivity(topics: Any, *, n_terms: int = 10, measure: str = "frex", weight
     measure : "frex" or "share"
     weight : float
         w of FREX, from 0 (frequency alone) to 1 (exclusivity alone).
-
-    Returns
-    -------
-    float64 array, shape (K,)
-        From 0 to 1.
     """
     choice("measure", measure, ("frex", "share"), remedy="Leave it out.")
     weight = real_number("weight", weight, remedy="0.7 is usual.")
@@ -89,22 +82,15 @@ def exclusivity(topics: Any, *, n_terms: int = 10, measure: str = "frex", weight
 def reconstruction(counts: Any, shares: Any, components: Any) -> Floats:
     """Cosine similarity between the counts of each group and their reconstruction from its components.
 
+    Returns a float64 array, shape (n_groups,): 0 if a group has no counts or no exposure. Raises a DataError
+    if the shapes don't fit.
+
     Parameters
     ----------
     counts : Corpus or array, shape (n_groups, n_terms)
     shares : array, shape (n_groups, T)
         Exposures, or shares, of the components.
     components : array, shape (T, n_terms)
-
-    Returns
-    -------
-    float64 array, shape (n_groups,)
-        0 if a group has no counts or no exposure.
-
-    Raises
-    ------
-    DataError
-        If the shapes don't fit.
     """
     laws = _matrix("components", components, None, None)
     given = _matrix("shares", shares, None, len(laws))
@@ -248,7 +234,9 @@ def coherence(
       cosine between this vector and the sum of all vectors; windows of 110 tokens (Röder, Both & Hinneburg
       2015).
 
-    All agree with gensim's CoherenceModel up to rounding.
+    All agree with gensim's CoherenceModel up to rounding. Returns a float64 array, shape (K,): NaN for a
+    topic with a term that the reference doesn't contain. Raises a DataError if the reference has no order of
+    tokens, or the topics don't fit it.
 
     Parameters
     ----------
@@ -269,16 +257,6 @@ def coherence(
         Count windows as gensim (4.4) does: a word counts as absent once one of its occurrences leaves the
         window, even if a later one is still in it, until the word next enters. False counts all windows
         that contain the word, as the papers define it.
-
-    Returns
-    -------
-    float64 array, shape (K,)
-        NaN for a topic with a term that the reference doesn't contain.
-
-    Raises
-    ------
-    DataError
-        If the reference has no order of tokens, or the topics don't fit it.
     """
     choice("measure", measure, _WINDOWS, remedy="Leave it out for c_v.")
     n_terms = whole_number("n_terms", n_terms, 2, remedy="10 are usual.")

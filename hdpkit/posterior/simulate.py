@@ -237,23 +237,19 @@ MOST_TRIES = 1000  # most states that are drawn until one is accepted
 def simulate(self: F, rng: ChoiceSource | Seed, keep: str | None = None) -> F:
     """Return a franchise of the same shape with all quantities drawn from the model.
 
+    Raises a StateError if customers without dishes should keep them, or groups are held where customers are
+    counted.
+
     Parameters
     ----------
     rng : seed, Generator or random stream
         The same seed gives the same data. The random numbers differ from those of a run with this seed.
     keep : None, "hyperparameters", "seating" or "dishes"
-        "hyperparameters" keeps their current values; "seating" keeps them and the seating, and draws
-        only the data given it (the resampling step of Geweke's test). If dishes are observed, the data
-        are the atoms of the root's tables; a measure with a remainder raises an error. "dishes" keeps the
-        seating
-        and what the dishes have: their parameters are drawn given the data, and every value is drawn again
-        from
-        its dish, for posterior predictive checks. The state is then not a draw from its posterior.
-
-    Raises
-    ------
-    StateError
-        If customers without dishes should keep them, or groups are held where customers are counted.
+        "hyperparameters" keeps their current values; "seating" keeps them and the seating, and draws only the
+        data given it (the resampling step of Geweke's test). If dishes are observed, the data are the atoms
+        of the root's tables; a measure with a remainder raises an error. "dishes" keeps the seating and what
+        the dishes have: their parameters are drawn given the data, and every value is drawn again from its
+        dish, for posterior predictive checks. The state is then not a draw from its posterior.
     """
     return simulated(self, as_source(rng, Purpose.SIMULATE), keep)
 

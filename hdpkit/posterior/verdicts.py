@@ -140,10 +140,7 @@ class Diagnosis:
     def table(self) -> Any:
         """The numbers as a pandas.DataFrame: one row per number, columns mean, sd, rhat, ess, drift.
 
-        Raises
-        ------
-        MissingExtraError
-            Without pandas: ``pip install 'hdpkit[pandas]'``.
+        Raises a MissingExtraError without pandas (``pip install 'hdpkit[pandas]'``).
         """
         with importing_extra("pandas", "pandas"):
             import pandas

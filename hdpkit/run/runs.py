@@ -165,6 +165,9 @@ _BITS_DEPEND_ON = ("hdpkit", "numpy")
 def open_run(folder: str | os.PathLike[str], allow: Iterable[Any] = ()) -> Run:
     """Open a run folder.
 
+    Raises a RunError if there is no run in the folder; a CorruptRunError or RunVersionError if run.json or
+    the data fail their checks.
+
     Parameters
     ----------
     folder : path
@@ -172,17 +175,6 @@ def open_run(folder: str | os.PathLike[str], allow: Iterable[Any] = ()) -> Run:
     allow : iterable of str, class or function
         Code of your own that may be imported: names of modules, or classes and functions. What files of a run
         name from outside hdpkit runs only if you allow it; an error names the module to allow.
-
-    Returns
-    -------
-    Run
-
-    Raises
-    ------
-    RunError
-        If there is no run in the folder.
-    CorruptRunError, RunVersionError
-        If run.json or the data fail their checks.
     """
     return Run(absolute_path("folder", folder, remedy="What was given to Scheduler.run as folder."), allow)
 
@@ -388,6 +380,10 @@ class Run:
     ) -> Trace | ChainTrace:
         """Continue from the newest checkpoint; the result equals an uninterrupted run bit for bit.
 
+        Returns the complete trace, including earlier sweeps. Raises a RunError if a class isn't allowed,
+        functions are missing, another process uses the folder (LockedRunError), or it can't be read or
+        written.
+
         Parameters
         ----------
         sweeps : int, optional
@@ -403,17 +399,6 @@ class Run:
         franchise : Franchise, optional
             For a run without chains: one of this run (as returned by `franchise`; over shards a
             ShardedFranchise), which is changed in place. By default a new one is built.
-
-        Returns
-        -------
-        Trace or ChainTrace
-            The complete trace, including earlier sweeps.
-
-        Raises
-        ------
-        RunError
-            If a class isn't allowed, functions are missing, another process uses the folder (LockedRunError),
-            or it can't be read or written.
         """
         if sweeps is not None:
             whole_number("sweeps", sweeps, 1, remedy="Leave it out to end what was planned.")
@@ -605,6 +590,18 @@ class Scheduler:
     ) -> Trace | ChainTrace:
         """Run sweeps and record them.
 
+        Returns a `Trace` or, with ``chains``, a `ChainTrace`: after Ctrl-C all completed sweeps, with
+        ``interrupted`` set; the franchise is in the state after them. (Chains and workers finish their
+        current sweep; a second Ctrl-C ends them at once.) A topic model with more topics than an average
+        topic has tokens causes a warning (`hk.errors.ManyTopicsWarning`).
+
+        With ``folder``, raises a RunError if something can't be saved, before the first sweep; if the folder
+        already contains a run; if it can't be written (StorageError, at any time; ``error.trace`` is the
+        trace so far) or another process uses it (LockedRunError). Over shards, raises a ShardError,
+        LostPartError or SlowPartError if a shard is missing or damaged; if workers of a cluster are lost and
+        there is no folder, or six in a row without a complete sweep; if one takes too long. Raises a
+        ChainError if all chains failed. If only some failed, ``trace.failures`` has their errors.
+
         Parameters
         ----------
         franchise : Franchise or ShardedFranchise
@@ -653,26 +650,6 @@ class Scheduler:
             What Ctrl-C does: "return" ends the run early and warns (`hk.errors.InterruptedRunWarning`);
             "raise" raises KeyboardInterrupt when the state is consistent and the folder is written, with
             the trace as ``error.trace``. A KeyboardInterrupt that a move raises does the same.
-
-        Returns
-        -------
-        Trace or, with ``chains``, ChainTrace
-            After Ctrl-C all completed sweeps, with ``interrupted`` set; the franchise is in the state after
-            them. (Chains and workers finish their current sweep; a second Ctrl-C ends them at once.) A topic
-            model with more topics than an average topic has tokens causes a warning
-            (`hk.errors.ManyTopicsWarning`).
-
-        Raises
-        ------
-        RunError
-            With ``folder``: if something can't be saved, before the first sweep; if the folder already
-            contains a run; if it can't be written (StorageError, at any time; ``error.trace`` is the trace
-            so far) or another process uses it (LockedRunError).
-        ShardError, LostPartError, SlowPartError
-            Over shards: if a shard is missing or damaged; if workers of a cluster are lost and there is no
-            folder, or six in a row without a complete sweep; if one takes too long.
-        ChainError
-            If all chains failed. If only some failed, ``trace.failures`` has their errors.
         """
         whole_number("thin", thin, 1, remedy="1 records every sweep.")
         if chains is not None:
@@ -718,11 +695,6 @@ class Scheduler:
         ----------
         franchise, sweeps, rng, init, progress, audit_every
             As in `run`; checked before the first sweep, with the same errors.
-
-        Returns
-        -------
-        Draws
-            An iterator of `Draw`.
         """
         chain = chain_of(franchise, self.moves, None, self._threads)
         whole_number("sweeps", sweeps, 1, LARGEST - (franchise.sweep if init is None else 0), remedy=_SWEEPS)

@@ -323,10 +323,6 @@ class Samples:
         given : None, int or Samples
             A number of samples is spread over the second half of the sweeps, at equal distances.
         begun, sweeps : int
-
-        Returns
-        -------
-        Samples or None
         """
         if given is None or isinstance(given, cls):
             return given

@@ -112,6 +112,8 @@ class _Convertible(Mapping[str, npt.NDArray[Any]]):
     def summary(self, *, after: int = 0, **options: Any) -> Any:
         """Summarise every key over all chains, by ArviZ: means, quantiles, effective sample sizes, R-hat.
 
+        Returns a ``pandas.DataFrame``. Raises a MissingExtraError without ArviZ.
+
         Parameters
         ----------
         after : int
@@ -121,11 +123,6 @@ class _Convertible(Mapping[str, npt.NDArray[Any]]):
             and arrays that ``record`` adds are left out. The interval is ArviZ's: by default equal-tailed of
             89 % in ArviZ 1.x (``ci_prob=``, ``ci_kind=``), of highest density with 94 % before
             (``hdi_prob=``).
-
-        Returns
-        -------
-        pandas.DataFrame
-            A MissingExtraError is raised without ArviZ.
         """
         return summary(*self._by_number(), after, options, is_standard)
 

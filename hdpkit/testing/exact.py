@@ -327,13 +327,8 @@ def check_exact(
 ) -> Floats:
     """Check every step of a move, and return the matrix of the complete application (their product).
 
-    Rows must sum to one and the posterior must be invariant, to 1e-12 unless another ``tolerance`` is
-    given; with ``reversible`` also detailed balance.
-
-    Raises
-    ------
-    ExactFailure
-        Naming the step and the error.
+    Rows must sum to one and the posterior must be invariant, to 1e-12 unless another ``tolerance`` is given;
+    with ``reversible`` also detailed balance. Raises an ExactFailure that names the step and the error.
     """
     instance("model", model, ExactModel, "an ExactModel", remedy="For instance ExactModel(franchise).")
     check_move_is_one(move)

@@ -212,9 +212,11 @@ def check_base_measure(
 
     The predictive distributions must be normalised, exchangeable, and consistent with blocks, marginals,
     removals, copies and the bank. Every registered discrete move runs over every compiled store and one
-    readable store at every depth, and must leave the exact posterior invariant. If dishes have parameters
-    in the state, the posterior is enumerated with them if the prior is `Finite`; otherwise Geweke's test is
-    used. A measure with atoms must be a distribution over them.
+    readable store at every depth, and must leave the exact posterior invariant. If dishes have parameters in
+    the state, the posterior is enumerated with them if the prior is `Finite`; otherwise Geweke's test is
+    used. A measure with atoms must be a distribution over them. Returns what was checked, one line each.
+    Raises an AssertionError that names what is wrong (`MeasureFailure`), or the step, the franchise and the
+    error.
 
     Parameters
     ----------
@@ -225,16 +227,6 @@ def check_base_measure(
     shapes : sequence of str
         Keys of ``hdpkit.testing.SHAPES`` for the franchises; moves with many branches use smaller shapes of
         the same depth.
-
-    Returns
-    -------
-    list of str
-        What was checked, one line each.
-
-    Raises
-    ------
-    AssertionError
-        Naming what is wrong (`MeasureFailure`), or the step, the franchise and the error.
     """
     instance("measure", measure, BaseMeasure, "a base measure", remedy="Pass an instance.")
     allowed, remedy = "a sequence of observations", "Leave it out for the measure's examples."

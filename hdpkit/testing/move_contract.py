@@ -61,7 +61,8 @@ def check_move(
     leave the exact posterior invariant to 1e-12. Together with table Gibbs, every state must be reachable.
     Compiled and readable kernels must have the same transition probabilities. Over a conjugate measure the
     same holds for what else `Move.serves` declares: other roots, hidden Markov models, known components, held
-    groups. A move with a continuous part is tested by Geweke's joint-distribution test instead.
+    groups. A move with a continuous part is tested by Geweke's joint-distribution test instead. Returns what
+    was checked, one line each. Raises an AssertionError that names the step, the franchise and the error.
 
     Parameters
     ----------
@@ -74,16 +75,6 @@ def check_move(
         Also check detailed balance (Metropolis moves).
     seed : int
         Seed of the tests that use random numbers.
-
-    Returns
-    -------
-    list of str
-        What was checked, one line each.
-
-    Raises
-    ------
-    AssertionError
-        Naming the step, the franchise and the error.
     """
     measure = check_arguments(move, measure, shapes, seed)
     check_keys("corners", corners, CORNERS)
@@ -174,7 +165,9 @@ def check_part(
     The checks run over every registered store, kernel and kind of root. After sweeps of table Gibbs and of
     the move, the state must pass the audit, and the log joint must be finite. A copy and a thawed state must
     equal the original, including the part, and continue in the same way. Geweke's joint-distribution test
-    compares its usual statistics and the `scalars` of the part.
+    compares its usual statistics and the `scalars` of the part. Returns what was checked, one line each.
+    Raises an AssertionError that names the franchise and the error. A correct part fails with probability at
+    most 1e-4.
 
     Parameters
     ----------
@@ -187,16 +180,6 @@ def check_part(
         As in `check_move`.
     replicas, rounds : int
         How many independent states Geweke's test compares, each after how many sweeps.
-
-    Returns
-    -------
-    list of str
-        What was checked, one line each.
-
-    Raises
-    ------
-    AssertionError
-        Names the franchise and the error. A correct part fails with probability at most 1e-4.
     """
     if not callable(make):
         raise ParameterError(

@@ -120,19 +120,15 @@ class SampledTests:
     def register(self, name: str, p_values: int | Sequence[str] = 1) -> None:
         """Announce a test before any is run.
 
+        Raises a StateError if a test has been run already (P must be known before the first p-value is seen);
+        a RegistryError if the name is taken.
+
         Parameters
         ----------
         name : str
             Name of the test; its seeds derive from it.
         p_values : int or sequence of str
             Number of its p-values, or their names.
-
-        Raises
-        ------
-        StateError
-            If a test has been run already: P must be known before the first p-value is seen.
-        RegistryError
-            If the name is taken.
         """
         if self._checked:
             raise StateError("register", name, "called before the first check", "Register all tests first.")
@@ -152,6 +148,8 @@ class SampledTests:
     def check(self, name: str, run: Run) -> Outcome:
         """Run a registered test, repeat it if it looks suspicious, and judge it.
 
+        Returns the p-values, if the test passed. Raises a SampledTestFailure if it failed.
+
         Parameters
         ----------
         name : str
@@ -160,16 +158,6 @@ class SampledTests:
             ``run(n_draws_multiplier, seed)`` draws with this seed, with the usual number of draws times the
             multiplier, and returns its p-values: an array in the registered order, or a dict with the
             registered names.
-
-        Returns
-        -------
-        Outcome
-            The p-values, if the test passed.
-
-        Raises
-        ------
-        SampledTestFailure
-            If it failed.
         """
         if not isinstance(name, str) or name not in self._labels:
             raise RegistryError("name", name, "a registered test", "Register it before the first check.")

@@ -152,6 +152,8 @@ PARENT, HOME = [-1, 0, 0, 1], [3, 3, 3, 3, 1, 1, 2, 2, 2, 0]  # the tree on whic
 def check_store(store_class: type, *, examples: int = 60, steps: int = 30, shrink: bool = True) -> list[str]:
     """Check a user-defined seating store, and raise an error if it is wrong.
 
+    Returns what was checked, one line each. Raises an AssertionError that names what is wrong.
+
     Parameters
     ----------
     store_class : type
@@ -160,16 +162,6 @@ def check_store(store_class: type, *, examples: int = 60, steps: int = 30, shrin
         How long the state machine runs.
     shrink : bool
         Look for the shortest sequence of operations that fails; it can take minutes.
-
-    Returns
-    -------
-    list of str
-        What was checked, one line each.
-
-    Raises
-    ------
-    AssertionError
-        Naming what is wrong.
     """
     if not isinstance(store_class, type):
         raise ParameterError("store_class", store_class, "a class", "Pass the class, not an instance.")

@@ -404,6 +404,10 @@ def read_corpus(
 ) -> Corpus:
     """Read a corpus from a file or a folder.
 
+    Raises a DataError if a file can't be read or isn't valid (the message names the file and, if applicable,
+    the line); a ParameterError if `format` isn't known, or `text` or `layout` is given for counts; a
+    MissingExtraError if a package needed to read text isn't installed.
+
     Parameters
     ----------
     path : path
@@ -424,19 +428,6 @@ def read_corpus(
         The largest corpus accepted from a file of counts; see `hk.Limits`.
     layout : Layout, optional
         Where the texts are: columns of tables, encoding, names of files.
-
-    Returns
-    -------
-    Corpus
-
-    Raises
-    ------
-    DataError
-        If a file can't be read or isn't valid; the message names the file and, if applicable, the line.
-    ParameterError
-        If `format` isn't known, or `text` or `layout` is given for counts.
-    MissingExtraError
-        If a package needed to read text isn't installed.
     """
     read = read_any(path, format, vocabulary, text, limits, layout)
     if read.notes.skipped:
@@ -667,7 +658,10 @@ def convert_shards(
 
     Together the shards are the corpus that `read_corpus` returns. At any time only a few megabytes of the
     corpus are in memory, and the lengths, names and labels of all documents; for texts, also each distinct
-    word. While the folder is written, two to three times its size is needed on disk.
+    word. While the folder is written, two to three times its size is needed on disk. Raises a DataError,
+    ParameterError or MissingExtraError as for `read_corpus`; a ParameterError also if there are too many
+    shards or the folder isn't empty; a StorageError if the folder can't be written, for instance because the
+    disk is full; nothing is left behind then.
 
     Parameters
     ----------
@@ -679,17 +673,6 @@ def convert_shards(
         Number of shards, at most the number of documents with tokens.
     notes : ReadingNotes, optional
         What was noticed about the files is added to it; without it files that were left out are warned of.
-
-    Returns
-    -------
-    ShardedCorpus
-
-    Raises
-    ------
-    DataError, ParameterError, MissingExtraError
-        As for `read_corpus`; also if there are too many shards or the folder isn't empty.
-    StorageError
-        If the folder can't be written, for instance because the disk is full; nothing is left behind then.
     """
     _convert(folder, check_shards(shards), notes, path, format, vocabulary, text, limits, layout)
     return ShardedCorpus.open(folder)

@@ -105,7 +105,8 @@ class Limits:
     """The largest corpus that is read from a file.
 
     A file of a few bytes can contain a term id, a document id or a count of any size, for which memory would
-    be needed. Files that exceed these limits raise an error before memory is allocated.
+    be needed. Files that exceed these limits raise an error before memory is allocated. Raises a
+    ParameterError if a number isn't a whole number from 1 to 2^31 - 1.
 
     Parameters
     ----------
@@ -115,11 +116,6 @@ class Limits:
         Largest number of documents, by default 2^24.
     max_tokens : int, optional
         Largest number of tokens, by default 2^28, or 100 for each entry of the file if that is more.
-
-    Raises
-    ------
-    ParameterError
-        If a number isn't a whole number from 1 to 2^31 - 1.
     """
 
     max_terms: int = attrs.field(default=2**24, validator=_up_to(ID_LIMIT))
@@ -129,17 +125,14 @@ class Limits:
     def check(self, place: str, n_terms: int = 0, n_documents: int = 0) -> None:
         """Raise a DataError if there are more terms or documents than the limits allow.
 
+        The message names the limit, and the option that raises it.
+
         Parameters
         ----------
         place : str
             Where the numbers were read, for the error.
         n_terms, n_documents : int
             Actual or declared numbers of the file.
-
-        Raises
-        ------
-        DataError
-            The message names the limit, and the option that raises it.
         """
         for what, value, most in (
             ("terms", n_terms, self.max_terms),
@@ -150,6 +143,8 @@ class Limits:
 
     def check_tokens(self, place: str, n_tokens: int, n_entries: int, *, in_shards: bool = False) -> None:
         """Raise a DataError if there are more tokens than the limits allow.
+
+        The message names the limit, and the option that lifts it.
 
         Parameters
         ----------
@@ -162,11 +157,6 @@ class Limits:
         in_shards : bool
             Whether cells are written to shards. Their size depends on entries, not on tokens, so only
             ``max_tokens`` applies; otherwise there must also be fewer than 2^31 tokens.
-
-        Raises
-        ------
-        DataError
-            It names the limit, and the option that lifts it.
         """
         most = self.max_tokens
         if flag("in_shards", in_shards) and most is None:

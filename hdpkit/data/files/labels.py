@@ -32,6 +32,10 @@ def read_labels(
 ) -> dict[str, list[str]]:
     """Read labels of documents, for ``groups`` of a corpus, from a table with a row per document.
 
+    Returns a dict: label -> one value for each of `names`. Raises a DataError if a document has no row or
+    several, a value is missing (with the line), or a column doesn't exist; a ParameterError if an argument
+    isn't valid.
+
     Parameters
     ----------
     path : path
@@ -45,18 +49,6 @@ def read_labels(
         The column of the names; by default the first.
     delimiter : str, optional
         By default it is detected.
-
-    Returns
-    -------
-    dict
-        Label -> one value for each of `names`.
-
-    Raises
-    ------
-    DataError
-        If a document has no row or several, a value is missing (with the line), or a column doesn't exist.
-    ParameterError
-        If an argument isn't valid.
     """
     given = items("names", names, "names of documents", remedy="Pass corpus.names.")
     if not all(map(hashable, given)):
@@ -127,15 +119,12 @@ def _check_rows(
 def check_nested(groups: Mapping[str, Sequence[Any]]) -> None:
     """Raise a DataError unless each value of a label lies within one value of the label before it.
 
+    The message names a value that lies within several, and what to do.
+
     Parameters
     ----------
     groups : mapping
         Label -> one value per document, the largest groups first.
-
-    Raises
-    ------
-    DataError
-        The message names a value that lies within several, and what to do.
     """
     if not isinstance(groups, Mapping):
         raise DataError("groups", groups, "a dict of labels", 'Write it as {"author": authors}.')

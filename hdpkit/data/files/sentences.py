@@ -49,6 +49,11 @@ def read_sentences(
     beginning is dropped. The only special words are ``<s>`` and ``</s>``, which raise an error since they are
     added later.
 
+    Yields the words of each sentence, a list of str. Raises a DataError with the file and the line (from 1),
+    when the line is reached, for invalid bytes (with their offset in the uncompressed file, from 0), a NUL
+    byte, ``<s>`` or ``</s>`` as a word, a line that is too long, a compressed file that is damaged or
+    truncated, or a file that can't be read; a ParameterError, immediately, if an argument isn't valid.
+
     Parameters
     ----------
     source : path or open file
@@ -69,20 +74,6 @@ def read_sentences(
         Called about once per megabyte and at the end with the number of bytes read and their total; for
         compressed files both refer to compressed bytes. The total is None except for a regular file given by
         its path.
-
-    Yields
-    ------
-    list of str
-        Words of a sentence.
-
-    Raises
-    ------
-    DataError
-        With the file and the line (from 1), when the line is reached: invalid bytes (with their offset in the
-        uncompressed file, from 0), a NUL byte, ``<s>`` or ``</s>`` as a word, a line that is too long, a
-        compressed file that is damaged or truncated, or a file that can't be read.
-    ParameterError
-        Immediately, if an argument isn't valid.
     """
     if not hasattr(source, "readline") and not (isinstance(source, str) and source == "-"):
         source = path("source", source, remedy='Give a path, "-" or an open file.')
@@ -164,6 +155,10 @@ _SECTION = re.compile(r"\\([0-9]{1,9})-grams:")
 def write_arpa(path: str | os.PathLike[str], orders: Iterable[Iterable[Row]]) -> None:
     r"""Write a back-off model; the file appears only when it is complete.
 
+    Raises a DataError with order and row (from 0) if a word isn't a string, is empty or contains blanks
+    (space, tab, line ends, NUL), a probability is above 1, or a number is NaN or not a number; a StorageError
+    if the file can't be written; an existing file is then unchanged.
+
     Parameters
     ----------
     path : path
@@ -172,14 +167,6 @@ def write_arpa(path: str | os.PathLike[str], orders: Iterable[Iterable[Row]]) ->
         Rows of the unigrams, of the bigrams, and so on; iterated over once. A row is (log10 probability,
         words as a tuple in reading order, log10 back-off weight or None). Minus infinity is written as -99,
         as is usual for the probability of ``<s>``. Each word must be among the unigrams.
-
-    Raises
-    ------
-    DataError
-        With order and row (from 0), if a word isn't a string, is empty or contains blanks (space, tab, line
-        ends, NUL), a probability is above 1, or a number is NaN or not a number.
-    StorageError
-        If the file can't be written; an existing file is then unchanged.
     """
     target = as_path("path", path, remedy="Give the file to write.")
     listed = items("orders", orders, "a list of rows for each order", remedy="Give [unigrams, bigrams, ...].")
@@ -339,17 +326,14 @@ class ArpaModel:
 def read_arpa(path: str | os.PathLike[str]) -> ArpaModel:
     r"""Read a back-off model into memory, to look up probabilities and to check files.
 
+    Raises a DataError with the line (from 1) if the file can't be read, isn't valid UTF-8, has invalid rows
+    or other numbers of rows than declared, or ends too early.
+
     Parameters
     ----------
     path : path
         A file, plain or compressed by gzip, bzip2 or xz. Text before ``\data\`` or after ``\end\`` is
         skipped; fields may be separated by any blanks. Values of -99 or less denote the logarithm of 0.
-
-    Raises
-    ------
-    DataError
-        With the line (from 1), if the file can't be read, isn't valid UTF-8, has invalid rows or other
-        numbers of rows than declared, or ends too early.
     """
     source = as_path("path", path, remedy="Give the file to read.")
     parser = _Parser(source)

@@ -410,6 +410,8 @@ def _flag(default: bool) -> Any:
 class Layout:
     """Layout of documents in a file of texts, or in a folder of such files.
 
+    Raises a ParameterError if an argument isn't valid.
+
     Parameters
     ----------
     text_column : str or int, optional
@@ -439,10 +441,6 @@ class Layout:
         For folders: whether a file that can't be decoded is an error; otherwise it is left out.
     optional_groups : bool
         Whether columns of groups and dates may be missing: documents then lack the label.
-
-    Raises
-    ------
-    ParameterError
     """
 
     text_column: str | None = _one_column("text_column")

@@ -205,10 +205,8 @@ class TextOptions:
     def as_data(self) -> dict[str, Any]:
         """Return the options as JSON-compatible data: strings, numbers, lists; functions by their names.
 
-        Raises
-        ------
-        ParameterError
-            If the tokenizer or segmenter isn't a function defined in a module, and so can't be found by name.
+        Raises a ParameterError if the tokenizer or segmenter isn't a function defined in a module, and so
+        can't be found by name.
         """
         held = attrs.asdict(self)
         held["stop_words"] = self.stop_words if isinstance(self.stop_words, str) else list(self.stop_words)
@@ -244,7 +242,8 @@ class TextCounter:
 
     Texts are normalised to composed form (Unicode NFC); then the counts are those of scikit-learn's
     CountVectorizer with the same options. The vocabulary of the first `fit` or `fit_count` doesn't change:
-    other words are not counted.
+    other words are not counted. Raises a NotAllowed if the tokenizer is given by name and not allowed; a
+    DataError if a term of the vocabulary could never be found in a text, or is duplicated.
 
     Parameters
     ----------
@@ -255,13 +254,6 @@ class TextCounter:
     allow : iterable of str, module or function
         Modules or functions from which a tokenizer or segmenter named in `options` may be imported. One that
         is given as a function needs no permission.
-
-    Raises
-    ------
-    NotAllowed
-        If the tokenizer is given by name and not allowed.
-    DataError
-        If a term of the vocabulary could never be found in a text, or is duplicated.
     """
 
     def __init__(
@@ -312,21 +304,13 @@ class TextCounter:
     def fit_count(self, texts: Iterable[str]) -> Any:
         """Count the words of texts, and keep their vocabulary if there is none yet.
 
+        Returns a scipy.sparse matrix of int64, CSR, shape (n_texts, n_terms). Raises a DataError if an
+        element isn't a string, or no word is left; a MissingExtraError if scikit-learn isn't installed.
+
         Parameters
         ----------
         texts : iterable of str
             A list, a column of a data frame, a generator, ...; iterated over once.
-
-        Returns
-        -------
-        scipy.sparse matrix of int64, CSR, shape (n_texts, n_terms)
-
-        Raises
-        ------
-        DataError
-            If an element isn't a string, or no word is left.
-        MissingExtraError
-            If scikit-learn isn't installed.
         """
         if self._vocabulary is not None:
             return self.count(texts)
@@ -346,10 +330,7 @@ class TextCounter:
     def count(self, texts: Iterable[str]) -> Any:
         """Count the words of the vocabulary in texts. Arguments, results and errors as in `fit_count`.
 
-        Raises
-        ------
-        StateError
-            If there is no vocabulary yet.
+        Raises a StateError if there is no vocabulary yet.
         """
         if self._vocabulary is None:
             raise StateError("vocabulary", None, "known", "Call fit or fit_count with texts first.")
@@ -360,11 +341,8 @@ class TextCounter:
     def count_all(self, texts: Iterable[str]) -> tuple[Any, npt.NDArray[np.int64]]:
         """Count the words of the vocabulary, and all words, in texts. Arguments and errors as in `count`.
 
-        Returns
-        -------
-        scipy.sparse matrix of int64, CSR, shape (n_texts, n_terms)
-        ndarray of int64, shape (n_texts,)
-            Number of words of each text, including words outside the vocabulary.
+        Returns a scipy.sparse matrix of int64, CSR, shape (n_texts, n_terms), and an int64 array, shape
+        (n_texts,): the number of words of each text, including words outside the vocabulary.
         """
         if self._vocabulary is None:
             raise StateError("vocabulary", None, "known", "Call fit or fit_count with texts first.")
@@ -452,10 +430,7 @@ class TextCounter:
     def as_data(self) -> dict[str, Any]:
         """Return options and vocabulary as JSON-compatible data, which `from_data` reads.
 
-        Raises
-        ------
-        ParameterError
-            If the tokenizer has no name; see `TextOptions.as_data`.
+        Raises a ParameterError if the tokenizer has no name; see `TextOptions.as_data`.
         """
         vocabulary = None if self._vocabulary is None else list(self._vocabulary)
         return {
@@ -469,6 +444,9 @@ class TextCounter:
     def from_data(cls, data: Any, allow: Iterable[Any] = (), *, where: str = "text counter") -> TextCounter:
         """Return the counter described by the result of `as_data`.
 
+        Raises a DataError if the data aren't valid; a NotAllowed if the data name a tokenizer that isn't
+        allowed.
+
         Parameters
         ----------
         data : dict
@@ -476,13 +454,6 @@ class TextCounter:
             As for the class.
         where : str
             Where the data are from, for errors.
-
-        Raises
-        ------
-        DataError
-            If the data aren't valid.
-        NotAllowed
-            If the data name a tokenizer that isn't allowed.
         """
         remedy = "It was damaged or changed; write it again."
         head = (data.get("format"), data.get("version")) if isinstance(data, dict) else None
@@ -503,12 +474,7 @@ class TextCounter:
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write options and vocabulary to a file, as JSON.
 
-        Raises
-        ------
-        StorageError
-            If the file can't be written.
-        ParameterError
-            If the tokenizer has no name.
+        Raises a StorageError if the file can't be written; a ParameterError if the tokenizer has no name.
         """
         text = json.dumps(self.as_data(), ensure_ascii=False, indent=1)
         place = checked_path("path", path, remedy="Name the file to write.")
@@ -519,18 +485,13 @@ class TextCounter:
     def load(cls, path: str | os.PathLike[str], allow: Iterable[Any] = ()) -> TextCounter:
         """Read a counter from a file that `save` wrote. Nothing is imported that `allow` doesn't name.
 
+        Raises a DataError if the file isn't one written by `save`; a StorageError if it can't be read.
+
         Parameters
         ----------
         path : path
         allow : iterable
             As for the class.
-
-        Raises
-        ------
-        DataError
-            If the file isn't one written by `save`.
-        StorageError
-            If it can't be read.
         """
         place = checked_path("path", path, remedy="Name a file that was saved.")
         with refusals(place, "read a file"):

@@ -117,11 +117,10 @@ def components(franchise: Any, aligned: Any = None, *, axes: Any = None) -> Any:
     """Plot the points of a mixture, coloured by component, with an ellipse for each component.
 
     Ellipses are at two standard deviations, given the posterior mean parameters of a component; numbers at
-    their
-    centres are those of the components, from 1, by descending share. Data of one dimension are drawn as
-    ticks, a
-    row for each component and one for points in none. Of more than 2,500 points, 2,500 are drawn, evenly
-    spaced.
+    their centres are those of the components, from 1, by descending share. Data of one dimension are drawn as
+    ticks, a row for each component and one for points in none. Of more than 2,500 points, 2,500 are drawn,
+    evenly spaced. Returns an ``altair.LayerChart``. Raises a StateError if no customer is seated; a DataError
+    or ParameterError if the data aren't numbers, or an argument doesn't fit.
 
     Parameters
     ----------
@@ -133,17 +132,6 @@ def components(franchise: Any, aligned: Any = None, *, axes: Any = None) -> Any:
     axes : (int or str, int or str), optional
         Two dimensions, by number or name. By default the dimensions themselves if there are at most two,
         otherwise the first two principal components of the standardised dimensions.
-
-    Returns
-    -------
-    altair.LayerChart
-
-    Raises
-    ------
-    StateError
-        If no customer is seated.
-    DataError, ParameterError
-        If the data aren't numbers, or an argument doesn't fit.
     """
     instance("franchise", franchise, Franchise, "a franchise over numbers", remedy="trace.franchises[0].")
     if franchise.measure.takes_terms or not franchise.measure.supports("moments"):
@@ -271,6 +259,9 @@ def by_group(shares: Floats, rows: Sequence[str], columns: Sequence[str], nouns:
 def group_weights(aligned: Any, *, groups: Any = None, components: int = 10) -> Any:
     """Plot the weights of components in groups, with their intervals: a row for each group.
 
+    Returns an ``altair.LayerChart``. Raises a DataError or ParameterError if there are no groups, or an
+    argument doesn't fit.
+
     Parameters
     ----------
     aligned : Components
@@ -279,15 +270,6 @@ def group_weights(aligned: Any, *, groups: Any = None, components: int = 10) -> 
         Numbers of the groups, from the top; by default the first 40.
     components : int
         How many of the largest components are drawn.
-
-    Returns
-    -------
-    altair.LayerChart
-
-    Raises
-    ------
-    DataError, ParameterError
-        If there are no groups, or an argument doesn't fit.
     """
     shares = getattr(aligned, "group_shares", None)
     if isinstance(aligned, type) or shares is None or not aligned.samples[0].levels:

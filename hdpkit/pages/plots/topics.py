@@ -42,6 +42,9 @@ _MOST_NAMED = 60
 def topics(topics: Any, vocabulary: Any = None, *, n_topics: int = 12, n_terms: int = 8) -> Any:
     """Plot topics as bars, one panel per topic, with the terms that have the largest weights.
 
+    Returns an ``altair.ConcatChart``. Raises a ParameterError or DataError if these aren't topics over terms,
+    or the vocabulary has the wrong length.
+
     Parameters
     ----------
     topics : Franchise, Sample or array_like of float, shape (K, V)
@@ -50,15 +53,6 @@ def topics(topics: Any, vocabulary: Any = None, *, n_topics: int = 12, n_terms: 
         Words of the terms; by default those of the franchise's corpus, or numbers.
     n_topics, n_terms : int
         The largest number of topics, and of terms of each.
-
-    Returns
-    -------
-    altair.ConcatChart
-
-    Raises
-    ------
-    ParameterError, DataError
-        If these aren't topics over terms, or the vocabulary has the wrong length.
     """
     whole_number("n_topics", n_topics, 1, remedy="12 fit on a page.")
     whole_number("n_terms", n_terms, 1, remedy="8 are usual.")
@@ -92,7 +86,8 @@ def _sizes(topics: Any, n: int) -> Any:
 def similarity(topics: Any, *, rng: int = 0) -> Any:
     """Plot the cosine similarity of every pair of topics (Wang & Blei 2012, Figure 8).
 
-    Each dot is a pair of topics. Its height within a row is random.
+    Each dot is a pair of topics. Its height within a row is random. Returns an ``altair.Chart``. Raises a
+    ParameterError or DataError if these aren't topics over terms, or there is only one topic.
 
     Parameters
     ----------
@@ -100,15 +95,6 @@ def similarity(topics: Any, *, rng: int = 0) -> Any:
         For a dict the plot has one row per entry, labelled by its key.
     rng : int
         Seed for the heights of the dots.
-
-    Returns
-    -------
-    altair.Chart
-
-    Raises
-    ------
-    ParameterError, DataError
-        If these aren't topics over terms, or there is only one topic.
     """
     whole_number("rng", rng, remedy="Give a seed, such as 0.")
     given = topics if isinstance(topics, Mapping) else {"": topics}
@@ -145,16 +131,12 @@ def match(found: Any) -> Any:
     """Plot the cosines of the topics of two runs as a heat map, pairs first.
 
     Rows are the topics of the first run, columns those of the second: first the pairs, by descending share in
-    the first run, which are outlined, then those without a partner.
+    the first run, which are outlined, then those without a partner. Returns an ``altair.Chart``.
 
     Parameters
     ----------
     found : TopicMatch
         `hdpkit.summaries.match_topics` returns it; a ParameterError for anything else.
-
-    Returns
-    -------
-    altair.Chart
     """
     parts: Any = [
         getattr(found, name, None) for name in ("cosines", "pairs", "unmatched", "names", "sources")
@@ -193,7 +175,9 @@ def posterior_similarity(
 ) -> Any:
     """Plot the posterior similarity matrix, the probability that two items share a cluster, as a heat map.
 
-    `hdpkit.summaries.co_clustering` computes it from samples of a run.
+    `hdpkit.summaries.co_clustering` computes it from samples of a run. Returns an ``altair.LayerChart``.
+    Raises a ParameterError or DataError if the matrix isn't symmetric or has values that aren't
+    probabilities, or the number of labels is wrong.
 
     Parameters
     ----------
@@ -208,16 +192,6 @@ def posterior_similarity(
     partition : int array of shape (n,), optional
         Cluster of each item (`PointPartition.labels`, or ``labels_`` of `MixtureModel`): rows and columns are
         in its order, with lines between clusters, instead of that of a tree.
-
-    Returns
-    -------
-    altair.LayerChart
-
-    Raises
-    ------
-    ParameterError, DataError
-        If the matrix isn't symmetric or has values that aren't probabilities, or the number of labels is
-        wrong.
     """
     allowed = f"symmetric probabilities, shape (n, n), n from 1 to {_MOST:,}"
     remedy = "For more items draw a sample of them."
@@ -295,21 +269,15 @@ def together(
 def dendrogram(groups: Any, *, labels: Any = None) -> Any:
     """Plot groups of topics as a dendrogram.
 
+    Returns an ``altair.LayerChart``. Raises a ParameterError or DataError if this isn't a linkage, or the
+    number of labels is wrong.
+
     Parameters
     ----------
     groups : TopicGroups or array_like of float, shape (K - 1, 4)
         Groups, or a linkage matrix as returned by ``scipy.cluster.hierarchy.linkage``.
     labels : sequence of str, length K, optional
         Names of the topics; by default their numbers, from 1 for the largest.
-
-    Returns
-    -------
-    altair.LayerChart
-
-    Raises
-    ------
-    ParameterError, DataError
-        If this isn't a linkage, or the number of labels is wrong.
     """
     linkage = number_array(getattr(groups, "linkage", groups))
     finite = linkage is not None and linkage.ndim == 2 and np.isfinite(linkage).all()

@@ -22,6 +22,10 @@ _FIRST = ("log_joint", "n_dishes")
 def trace(trace: Any, key: str = "log_joint", *, after: int = 0) -> Any:
     """Plot one key of a trace by sweep, with one line per chain.
 
+    Returns an ``altair.Chart``. Of a chain with more than 1,000 sweeps, 1,000 are drawn, evenly spaced.
+    Raises a RegistryError, ParameterError or DataError if the trace has no such key, the key has an array per
+    sweep, or no sweep is left.
+
     Parameters
     ----------
     trace : Trace or ChainTrace
@@ -29,16 +33,6 @@ def trace(trace: Any, key: str = "log_joint", *, after: int = 0) -> Any:
         A key of the trace with one number per sweep.
     after : int
         Leave out the sweeps up to this one.
-
-    Returns
-    -------
-    altair.Chart
-        Of a chain with more than 1,000 sweeps, 1,000 are drawn, evenly spaced.
-
-    Raises
-    ------
-    RegistryError, ParameterError, DataError
-        If the trace has no such key, the key has an array per sweep, or no sweep is left.
     """
     chains = chains_of(trace)
     text("key", key, remedy="For instance log_joint.")
@@ -74,6 +68,9 @@ def by_sweep(
 def traces(trace: Any, keys: Any = None, *, after: int = 0) -> Any:
     """Plot several keys of a trace, one panel per key.
 
+    Returns an ``altair.ConcatChart`` with the panels as `hdpkit.plots.trace` draws them, which raises the
+    same errors.
+
     Parameters
     ----------
     trace : Trace or ChainTrace
@@ -82,11 +79,6 @@ def traces(trace: Any, keys: Any = None, *, after: int = 0) -> Any:
         from those before it (in a flat mixture the number of tables is that of dishes).
     after : int
         Leave out the sweeps up to this one.
-
-    Returns
-    -------
-    altair.ConcatChart
-        With the panels as `hdpkit.plots.trace` draws them, which raises the same errors.
     """
     chains = chains_of(trace)
     chosen: Sequence[str]
@@ -125,23 +117,15 @@ def _sweeps() -> Any:
 def topic_shares(samples: Any) -> Any:
     """Plot the cumulative shares of the largest topic, the two largest, and so on, by sweep.
 
-    This is the topic trace plot of Wang & Blei 2012, Figure 4b.
+    This is the topic trace plot of Wang & Blei 2012, Figure 4b. Returns an ``altair.Chart``. Of more than
+    20,000 dots, those of sweeps evenly spaced are drawn. Raises a ParameterError or DataError if there are no
+    samples, if they are from several chains, or if sizes are negative.
 
     Parameters
     ----------
     samples : Trace, sequence of Sample, or sequence of arrays
         Samples of one chain, a trace with samples, or the sizes of the topics at each sweep as arrays of
         shape (K,), where K can vary.
-
-    Returns
-    -------
-    altair.Chart
-        Of more than 20,000 dots, those of sweeps evenly spaced are drawn.
-
-    Raises
-    ------
-    ParameterError, DataError
-        If there are no samples, if they are from several chains, or if sizes are negative.
     """
     sweeps, sizes = shares_of(samples)
     kept = evenly(len(sizes), max(1, _MOST_DOTS // max(map(len, sizes))))
@@ -164,7 +148,9 @@ def topic_shares(samples: Any) -> Any:
 def acceptance(trace: Any, *, moves: Any = None, parts: int = 40) -> Any:
     """Plot the acceptance rate of each move by sweep.
 
-    Moves that never reject are left out unless they are named. Proposals of all chains are combined.
+    Moves that never reject are left out unless they are named. Proposals of all chains are combined. Returns
+    an ``altair.Chart``. Raises a RegistryError or DataError if no move of the run has such a name, or the
+    trace has no moves.
 
     Parameters
     ----------
@@ -173,15 +159,6 @@ def acceptance(trace: Any, *, moves: Any = None, parts: int = 40) -> Any:
         Names of moves, as in ``trace.moves["move"]``.
     parts : int
         Number of intervals into which the sweeps are divided; each has one point.
-
-    Returns
-    -------
-    altair.Chart
-
-    Raises
-    ------
-    RegistryError, DataError
-        If no move of the run has such a name, or the trace has no moves.
     """
     records = _records(trace)
     whole_number("parts", parts, 1, remedy="40 are enough for most.")
@@ -218,14 +195,12 @@ def acceptance(trace: Any, *, moves: Any = None, parts: int = 40) -> Any:
 def move_times(trace: Any) -> Any:
     """Plot the total seconds of each move over all sweeps and chains.
 
+    Returns an ``altair.Chart``.
+
     Parameters
     ----------
     trace : Trace or ChainTrace
         A DataError is raised if it has no moves.
-
-    Returns
-    -------
-    altair.Chart
     """
     values = [
         {"move": printable(one["move"]), "seconds": rounded(one["seconds"]), "share": one["share"]}
@@ -270,16 +245,14 @@ def _rejects(records: Any) -> bool:
 def perplexity(curves: Any, *, logarithmic: bool = True) -> Any:
     """Plot perplexity by computing time.
 
+    Returns an ``altair.Chart``.
+
     Parameters
     ----------
     curves : dict
         Name -> (seconds, perplexity), two sequences of the same length of positive numbers.
     logarithmic : bool
         Whether the time axis is logarithmic; it has no place for zero seconds.
-
-    Returns
-    -------
-    altair.Chart
     """
     rows = named("curves", curves, "a dict: name -> (seconds, perplexity)", "Give one entry per curve.")
     flag("logarithmic", logarithmic)

@@ -63,9 +63,12 @@ def compare_schedules(
 
     Chains run one after the other in this process, chain 0 of every schedule before any chain 1, so that slow
     periods of the machine don't fall on one schedule. Only the time of the moves counts; a sweep that has
-    begun
-    is completed. (A chain whose recording is slow ends after twenty times ``seconds`` by the wall clock.)
-    A schedule that has not converged by ``rule`` has no effective sample size, and the result says why.
+    begun is completed. (A chain whose recording is slow ends after twenty times ``seconds`` by the wall
+    clock.) A schedule that has not converged by ``rule`` has no effective sample size, and the result says
+    why. Raises, before the first chain, a ParameterError or ScheduleError if an argument is out of range, a
+    franchise doesn't support a move or a start, or the franchises have different models. The error that a
+    move raised is raised if no schedule has a chain without errors; otherwise it is in
+    ``comparison.failures``.
 
     Parameters
     ----------
@@ -95,27 +98,13 @@ def compare_schedules(
         halves of a chain within one standard deviation, for K, log joint and shares.
     clock : "wall" or "processor"
         How time is measured. "processor" counts the time that all threads of this process had a processor:
-        use
-        it on a machine that runs other programs.
+        use it on a machine that runs other programs.
     progress : function, optional
         Called with a `Standing` several times a second and at the end of each chain.
     on_interrupt : "return" or "raise"
         What Ctrl-C does: "return" returns the comparison so far and warns
         (`hk.errors.InterruptedRunWarning`); "raise" raises KeyboardInterrupt, whose attribute ``comparison``
         is the comparison so far. If no chain has begun, KeyboardInterrupt is always raised.
-
-    Returns
-    -------
-    Comparison
-
-    Raises
-    ------
-    ParameterError, ScheduleError
-        Before the first chain, if an argument is out of range, a franchise doesn't support a move or a start,
-        or the franchises have different models.
-    Exception
-        The error that a move raised, if no schedule has a chain without errors; otherwise it is in
-        ``comparison.failures``.
 
     Notes
     -----

@@ -419,7 +419,10 @@ def check_mixing(
     The verdict is "misfit" if a statistic of the data is more than 5 standard deviations of a copy away from
     its mean at the end of every chain over the data, on the same side, and even the nearest of these chains
     is relatively 3 times farther away than the nearest chain from a start over the simulated copy. Otherwise
-    it is "converged" if the chains over the data agree by ``rule``, and "slow" if they don't.
+    it is "converged" if the chains over the data agree by ``rule``, and "slow" if they don't. Raises a
+    DeclarationError if the measure can't simulate, dishes are observed, components are known in advance, or
+    values have no statistics; a ParameterError, ScheduleError or StateError if an argument is out of range,
+    the franchise doesn't support a move or a start, customers are unseated, or groups are held.
 
     Parameters
     ----------
@@ -443,19 +446,6 @@ def check_mixing(
         returns a number. Required for values that aren't numbers.
     inits, rule, clock, progress : optional
         As in `compare_schedules`.
-
-    Returns
-    -------
-    MixingCheck
-
-    Raises
-    ------
-    DeclarationError
-        If the measure can't simulate, dishes are observed, components are known in advance, or values have no
-        statistics.
-    ParameterError, ScheduleError, StateError
-        If an argument is out of range, the franchise doesn't support a move or a start, customers are
-        unseated, or groups are held.
     """
     instance("franchise", franchise, (Franchise, Run), "a Franchise or a Run", remedy="hk.open_run(folder).")
     chain = whole_number("chain", chain, 0, remedy="Chains are numbered from 0.")

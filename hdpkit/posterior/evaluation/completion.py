@@ -42,6 +42,9 @@ def fit_proportions(
 ) -> Floats:
     """Fit the proportions of one group by EM.
 
+    Returns an array, shape (K,). Raises a ParameterError if shapes don't fit, or the tolerance is not
+    positive or too small to be reached.
+
     Parameters
     ----------
     phi : array, shape (K, n)
@@ -52,15 +55,6 @@ def fit_proportions(
         How often each value was observed.
     tolerance : float
         EM ends when no proportion changes by more than this.
-
-    Returns
-    -------
-    array, shape (K,)
-
-    Raises
-    ------
-    ParameterError
-        If shapes don't fit, or the tolerance is not positive or too small to be reached.
     """
     tolerance = positive_number("tolerance", tolerance)
     of_values, alpha, n = _numbers("phi", phi), _numbers("prior", prior), _numbers("counts", counts)
@@ -184,6 +178,8 @@ def completion_perplexity(
 ) -> float:
     """Perplexity by document completion, for topics of any program: exp(-mean log p) of the held-out halves.
 
+    Raises a DataError if topics and halves don't fit, or there is no such held-out word.
+
     Parameters
     ----------
     phi : array, shape (K, V)
@@ -197,15 +193,6 @@ def completion_perplexity(
     new_terms : bool
         Score only the held-out words whose term is not in the observed half of their document, given that it
         is not (`Evaluation.new_perplexity`).
-
-    Returns
-    -------
-    float
-
-    Raises
-    ------
-    DataError
-        If topics and halves don't fit, or there is no such held-out word.
     """
     flag("new_terms", new_terms)
     tolerance = positive_number("tolerance", tolerance)

@@ -54,7 +54,9 @@ def evaluate(
     In each state the dishes and all restaurants are fixed; in a hidden Markov model the parameters of the
     states and the transition probabilities are drawn given it, and states are summed out. Probabilities are
     averaged over states and particles, not their logarithms. Where dishes differ by group (`Bursty`), those
-    of a new group follow its values seen so far. See docs/evaluation.md.
+    of a new group follow its values seen so far. See docs/evaluation.md. Raises a DataError or
+    DeclarationError as for `Franchise.fold_in`, also if halves don't fit, or there is nothing to score; a
+    ParameterError if an argument is out of range.
 
     Parameters
     ----------
@@ -70,11 +72,9 @@ def evaluate(
         groups, by particles (Wallach et al. 2009, in the unbiased form of Buntine 2009); the time grows with
         the square of a group's size. "predictive": the predictive perplexity of Wang & Blei (2009), exp(-sum
         log p(group | training) / sum of sizes), by left-to-right. "forward": log probability of sequences by
-        the
-        forward pass of a hidden Markov model; the average over draws of parameters (``particles``) and states
-        is
-        an unbiased estimate of the posterior predictive probability (but for states that together weigh less
-        than 1e-9).
+        the forward pass of a hidden Markov model; the average over draws of parameters (``particles``) and
+        states is an unbiased estimate of the posterior predictive probability (but for states that together
+        weigh less than 1e-9).
     held_out : Corpus, Groups or Sequences, optional
         The held-out halves, for completion: the same groups in the same order. By default each group of
         ``data`` is split at random, half of its values (rounded down) observed. For "forward" the
@@ -95,17 +95,6 @@ def evaluate(
         Of "forward". The result doesn't depend on it.
     rng : seed, Generator or choice source
         For the split and the samplers. With the same seed, two models get the same split.
-
-    Returns
-    -------
-    Evaluation
-
-    Raises
-    ------
-    DataError, DeclarationError
-        As for `Franchise.fold_in`; also if halves don't fit, or there is nothing to score.
-    ParameterError
-        If an argument is out of range.
     """
     choice("method", method, _METHODS, remedy="Leave it out.")
     choice("fit", fit, ("auto", "em", "gibbs"), remedy="Leave it out.")

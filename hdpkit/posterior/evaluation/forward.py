@@ -126,14 +126,12 @@ class Forecast:
     def quantiles(self, levels: Sequence[float] = (0.05, 0.5, 0.95)) -> Floats:
         """Quantiles of the drawn values.
 
+        Returns a float64 array, shape (n_levels, n_sequences, horizon, ...).
+
         Parameters
         ----------
         levels : sequence of float
             From 0 to 1.
-
-        Returns
-        -------
-        float64 array, shape (n_levels, n_sequences, horizon, ...)
         """
         given = numbers_between("levels", levels, 0.0, 1.0, remedy="For instance [0.05, 0.5, 0.95].")
         return np.asarray(np.quantile(self.draws, np.ravel(given), axis=0), dtype=np.float64)
@@ -157,10 +155,11 @@ def forecast(
     """Forecast the next values of sequences of a hidden Markov model.
 
     In each state of the chain, parameters are drawn given it, as in `evaluate`; the sequences are filtered,
-    and
-    values are drawn from the states ahead of their last one. Averages are over posterior states and draws:
-    the
-    posterior predictive distribution of the continuation.
+    and values are drawn from the states ahead of their last one. Averages are over posterior states and
+    draws: the posterior predictive distribution of the continuation. Raises a StateError if the model isn't
+    one of `hk.PreviousDish`; a DataError or DeclarationError as for `Franchise.state_probabilities` with
+    drawn parameters, or if the measure has no ``draw_values``; a ParameterError if an argument is out of
+    range.
 
     Parameters
     ----------
@@ -179,20 +178,6 @@ def forecast(
     threads : int
         For the filters. The result doesn't depend on it.
     rng : seed, Generator or choice source
-
-    Returns
-    -------
-    Forecast
-
-    Raises
-    ------
-    StateError
-        If the model isn't one of `hk.PreviousDish`.
-    DataError, DeclarationError
-        As for `Franchise.state_probabilities` with drawn parameters, or if the measure has no
-        ``draw_values``.
-    ParameterError
-        If an argument is out of range.
     """
     horizon = whole_number("horizon", horizon, 1, MOST_AHEAD, remedy="The number of values ahead.")
     draws = whole_number("draws", draws, 1, 2**31, remedy="1000 are usual.")

@@ -173,9 +173,10 @@ class Local(Backend):
 class Dask(Backend):
     """Workers of a run as actors of the workers of a Dask cluster.
 
-    They read their own shards and write their states: the folders of corpus and run must be at the same
-    path for all. If a worker of the cluster is lost, a run with a folder continues from the last checkpoint
-    with the available ones; the cluster may replace a lost worker (a nanny does so).
+    They read their own shards and write their states: the folders of corpus and run must be at the same path
+    for all. If a worker of the cluster is lost, a run with a folder continues from the last checkpoint with
+    the available ones; the cluster may replace a lost worker (a nanny does so). Raises a MissingExtraError if
+    distributed is not installed (``pip install "hdpkit[dask]"``).
 
     Parameters
     ----------
@@ -188,11 +189,6 @@ class Dask(Backend):
         SlowPartError names its shards. By default there is no limit.
     wait : float
         Seconds to wait for the first worker, and for a method whose worker doesn't respond.
-
-    Raises
-    ------
-    MissingExtraError
-        If distributed is not installed: ``pip install "hdpkit[dask]"``.
     """
 
     def __init__(
@@ -282,6 +278,8 @@ class MPI(Backend):
     Rank 0 has the results, reports the progress, and writes the file of the run; each rank reads its own
     shards, and writes their states. An error of a rank is raised in all. If a rank is killed, ``mpiexec``
     ends the others: continue from the last checkpoint with `hdpkit.Run.resume` and any number of ranks.
+    Raises a MissingExtraError if mpi4py, or a runtime of MPI, is not installed
+    (``pip install "hdpkit[mpi]"``).
 
     Parameters
     ----------
@@ -295,11 +293,6 @@ class MPI(Backend):
     Attributes
     ----------
     rank : int
-
-    Raises
-    ------
-    MissingExtraError
-        If mpi4py, or a runtime of MPI, is not installed: ``pip install "hdpkit[mpi]"``.
     """
 
     def __init__(self, comm: Any = None, patience: float | None = None) -> None:

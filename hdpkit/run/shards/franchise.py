@@ -62,6 +62,8 @@ class ShardedFranchise:
     has this object, and all must call its methods; they return their results only at rank 0, and None
     elsewhere.
 
+    Raises a ParameterError if these can't be the declarations of a run over shards.
+
     Parameters
     ----------
     restaurant : Restaurant
@@ -79,11 +81,6 @@ class ShardedFranchise:
     ----------
     sweep : int
         Number of sweeps since the start of the chain.
-
-    Raises
-    ------
-    ParameterError
-        If these can't be the declarations of a run over shards.
     """
 
     def __init__(
