@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import partial
 from typing import Any, Self
 
 import attrs
@@ -121,10 +120,10 @@ class NormalInverseWishart(VectorMeasure):
     """
 
     mean: Any = attrs.field(converter=_mean)
-    strength: Any = attrs.field(converter=partial(_number, "strength"))
-    dof: Any = attrs.field(converter=partial(_number, "dof"))
+    strength: Any = attrs.field(converter=lambda value: _number("strength", value))
+    dof: Any = attrs.field(converter=lambda value: _number("dof", value))
     scale: Any = attrs.field(converter=_scale)
-    multiplier: Any = attrs.field(default=1.0, converter=partial(_number, "multiplier"))
+    multiplier: Any = attrs.field(default=1.0, converter=lambda value: _number("multiplier", value))
 
     legal_values = f"vectors of finite numbers of size up to {LARGEST_VALUE}"
     _legal = staticmethod(finite)
