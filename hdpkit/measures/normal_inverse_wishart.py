@@ -95,6 +95,18 @@ def _number(name: str, value: Any) -> float:
     return number
 
 
+def _strength(value: Any) -> Any:
+    return _number("strength", value)
+
+
+def _dof(value: Any) -> Any:
+    return _number("dof", value)
+
+
+def _multiplier(value: Any) -> Any:
+    return _number("multiplier", value)
+
+
 @attrs.frozen(eq=False)
 class NormalInverseWishart(VectorMeasure):
     """Normal vectors with unknown mean and covariance; compiled.
@@ -120,10 +132,10 @@ class NormalInverseWishart(VectorMeasure):
     """
 
     mean: Any = attrs.field(converter=_mean)
-    strength: Any = attrs.field(converter=lambda value: _number("strength", value))
-    dof: Any = attrs.field(converter=lambda value: _number("dof", value))
+    strength: Any = attrs.field(converter=_strength)
+    dof: Any = attrs.field(converter=_dof)
     scale: Any = attrs.field(converter=_scale)
-    multiplier: Any = attrs.field(default=1.0, converter=lambda value: _number("multiplier", value))
+    multiplier: Any = attrs.field(default=1.0, converter=_multiplier)
 
     legal_values = f"vectors of finite numbers of size up to {LARGEST_VALUE}"
     _legal = staticmethod(finite)
