@@ -78,7 +78,7 @@ cdef Reader reader_of(bytes sparse) except *:
 cdef int check_whole(Reader *r) except -1:
     if r.broken:
         raise DataError("counts", "truncated or changed bytes", "changes of counts, unchanged since they were written",
-                        "The message was damaged in transit: continue from the last checkpoint.")
+                        "The message of a worker was damaged: continue from the last checkpoint.")
     return 0
 
 

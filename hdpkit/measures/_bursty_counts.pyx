@@ -65,7 +65,7 @@ cdef int draw_one(const BurstyCounts *b, double p) noexcept nogil:
     if b.source == NULL:
         with gil:
             return leave(StateError(
-                "source", None, "one that a step has set", "Start the franchise, or run a move over it."))
+                "source", None, "a source of random numbers", "Start the franchise, or run a move over it."))
     return <int>b.source.bernoulli(b.source.state, p)
 
 

@@ -173,7 +173,8 @@ cdef class CompiledBank:
         error = pending_exception()
         if error is not None:
             raise error
-        raise FloatingPointError(f"{type(self).__name__} failed with status {status}")
+        raise FloatingPointError(
+            f"a function of {type(self).__name__} returned {status} without an exception; set one that says why")
 
 
 cdef object as_int32(object numbers):
@@ -306,7 +307,7 @@ cdef int log_block_in_python(void *bank, const int32_t *customers, int64_t n_cus
             found = (<object>bank).log_block(numbers_at(customers, n_customers), numbers_at(slots, n))
         logs = np.ascontiguousarray(found, dtype=np.float64)
         if logs.shape[0] != n + 1:
-            raise StateError("bank", f"{logs.shape[0]} log densities", f"{n + 1}, the last under a new dish",
+            raise StateError("log_block", f"{logs.shape[0]} log densities", f"{n + 1}, the last under a new dish",
                              "Return one for each slot, and one more.")
         for i in range(n + 1):
             out[i] = logs[i]

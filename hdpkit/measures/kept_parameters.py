@@ -56,7 +56,7 @@ class KeptParameters:
     def _draw(self) -> Any:
         if self._source is None:
             raise StateError(
-                "source", None, "one that a step has set", "Start the franchise, or run a move over it."
+                "source", None, "a source of random numbers", "Start the franchise, or run a move over it."
             )
         return self.measure.draw(self._source)
 

@@ -228,7 +228,7 @@ cdef class ChoiceSource:
 
     cdef object refusal(self, str name, object value):
         """The error to raise if a draw with a valid parameter failed."""
-        return self._failure() or StateError(name, value, "a value that the source can draw", "The source returned an error.")
+        return self._failure() or StateError(name, value, "a value that the source can draw", "A source that can't draw sets an exception that says why.")
 
     def __init__(self):
         if self.own.state == NULL:

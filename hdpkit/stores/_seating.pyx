@@ -90,7 +90,7 @@ cdef int check_counts(const int32_t[::1] node, const int32_t[::1] dish, const in
 # ----------------------------------------------------------------------------------- the base of stores
 
 cdef int absent() except -1 with gil:
-    raise StateError("store", "Seating", "one that seats customers", "This one holds counts.")
+    raise StateError("store", "Seating", "one that seats customers", "This one holds counts: give the restaurant a store of tables, such as histogram.")
 
 
 cdef class Seating:
