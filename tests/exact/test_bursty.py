@@ -14,6 +14,7 @@ from hdpkit import moves
 from hdpkit.base_measures import DirichletMultinomialReference, SparseDirichletMultinomialReference
 from hdpkit.franchise.starts import start
 from hdpkit.measures import bursty
+from hdpkit.measures.bursty import BurstyReferenceBank
 from hdpkit.random import RandomStream
 from hdpkit.testing.cases import SHAPES, Corner, TinyShape, tiny_franchise
 from hdpkit.testing.exact import ExactFailure, check_exact, check_irreducible, step_matrices
@@ -264,3 +265,28 @@ def test_planted_bugs_are_caught(name, old, new, move):
         pytest.raises((ExactFailure, FloatingPointError)),
     ):
         check()
+
+
+def test_counts_in_place_of_tables_are_caught(monkeypatch):
+    """Every word as an observation of its topic, as if no table were shared."""
+
+    def sit(self, customer, slot, opens=None):
+        found = healthy_sit(self, customer, slot, opens)
+        if not found[0]:
+            self.inner.add(slot, [customer])
+        return found
+
+    def rise(self, customer, slot, alone=None):
+        found = healthy_rise(self, customer, slot, alone)
+        if not found:
+            self.inner.remove(slot, [customer])
+        return found
+
+    model = repeated(2.0, 0.3)
+    healthy_sit, healthy_rise = BurstyReferenceBank._sit, BurstyReferenceBank._rise
+    monkeypatch.setattr(BurstyReferenceBank, "_sit", sit)
+    monkeypatch.setattr(BurstyReferenceBank, "_rise", rise)
+    for move in (TABLE, DISH):
+        # Recounted tables may be fewer than those that the mistake removes.
+        with pytest.raises((ExactFailure, FloatingPointError, RuntimeWarning)):
+            check_exact(model, move)

@@ -11,6 +11,7 @@ from planted import PlantedBug, planted
 
 from hdpkit import moves
 from hdpkit.base_measures import ByRestaurant, Placed
+from hdpkit.measures.by_restaurant import RestaurantBank
 from hdpkit.testing.cases import Corner, tiny_franchise
 from hdpkit.testing.exact import ExactFailure, ExactModel, check_exact, check_irreducible
 
@@ -178,16 +179,16 @@ LEVEL = PlantedBug(
     "wrong level",
     "the restaurant one level above the declared one",
     "hdpkit.franchise.topology",
-    "while np.any(deeper := tree.declaration[nodes] > declaration):",
-    "while np.any(deeper := tree.declaration[nodes] > max(declaration - 1, 0)):",
+    "while np.any(deeper := self.declaration[nodes] > declaration):",
+    "while np.any(deeper := self.declaration[nodes] > max(declaration - 1, 0)):",
     "test_planted_bugs_are_caught",
 )
 HOME = PlantedBug(
     "the home always",
     "the restaurant where the customer sits, at any level",
     "hdpkit.franchise.topology",
-    "while np.any(deeper := tree.declaration[nodes] > declaration):",
-    "while np.any(deeper := tree.declaration[nodes] > declaration + 9):",
+    "while np.any(deeper := self.declaration[nodes] > declaration):",
+    "while np.any(deeper := self.declaration[nodes] > declaration + 9):",
     "test_planted_bugs_are_caught",
 )
 
@@ -223,3 +224,46 @@ def test_planted_bugs_are_caught(bug, shape, differ_by, move):
     with planted(bug):
         caught(rebuilt(shape, differ_by), move)
     check_exact(rebuilt(shape, differ_by), move)
+
+
+def removed_elsewhere(self, slot, customers):
+    """The statistics of another restaurant, that of the first customer, are changed."""
+    for i in customers:
+        self.measure.remove(self._of[slot], Placed(self.values[i].value, self.values[0].restaurant))
+
+
+def added_elsewhere(self, slot, customers):
+    for i in customers:
+        self.measure.add(self._of[slot], Placed(self.values[i].value, self.values[0].restaurant))
+
+
+def block_in_one_restaurant(self, customers, slots):
+    """A block is scored as if all of it were in the restaurant of its first customer."""
+    where = self.values[int(customers[0])].restaurant
+    values = [Placed(self.values[i].value, where) for i in customers]
+    return np.asarray(self.measure.log_block(values, self._many(slots)))
+
+
+def scored_elsewhere(self, customer, slots):
+    value = Placed(self.values[customer].value, self.values[0].restaurant)
+    return np.asarray(self.measure.log_predictive(value, self._many(slots)))
+
+
+@pytest.mark.parametrize(
+    ("name", "fault", "shape", "move"),
+    [
+        ("remove", removed_elsewhere, "2+2", moves.TableGibbs()),
+        ("remove", removed_elsewhere, "2+2", moves.DishGibbs()),
+        ("remove", removed_elsewhere, "three levels", moves.TableGibbs()),
+        ("add", added_elsewhere, "2+2", moves.SplitMerge()),
+        ("log_predictive", scored_elsewhere, "2+2", moves.TableGibbs()),
+        ("log_predictive", scored_elsewhere, "three levels", moves.TableGibbs()),
+        ("log_block", block_in_one_restaurant, "three levels", moves.DishGibbs()),
+        ("log_block", block_in_one_restaurant, "2+2", moves.SplitMerge()),
+    ],
+)
+def test_faults_of_a_bank_are_caught(name, fault, shape, move, monkeypatch):
+    model = model_of(shape)
+    check_exact(model, move)
+    monkeypatch.setattr(RestaurantBank, name, fault)
+    caught(model, move)

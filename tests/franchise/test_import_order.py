@@ -1,7 +1,12 @@
 """What is registered, and the chain of a seed, don't depend on what was imported before."""
 
+import ast
 import subprocess
 import sys
+from pathlib import Path
+
+import hdpkit as hk
+from hdpkit.kinds import ESTIMATORS
 
 FIRST = (
     "hdpkit.stores._counts",
@@ -42,3 +47,15 @@ def test_first_imports_change_nothing():
     ]
     assert set(shown) == {shown[0]}
     assert "spelling" in shown[0]
+
+
+def test_names_are_those_that_type_checkers_see():
+    tree = ast.parse(Path(hk.__file__).read_text(encoding="utf-8"))
+    block = next(node for node in tree.body if isinstance(node, ast.If))
+    seen = {alias.name: node.module for node in block.body for alias in node.names}
+    assert {name: seen.pop(name) for name in hk._HOMES} == hk._HOMES
+    assert set(hk._ESTIMATORS) == set(ESTIMATORS)
+    modules = {name for name, home in seen.items() if home == "hdpkit"}
+    assert set(seen) == modules | set(ESTIMATORS)
+    assert set(hk.__all__) == {*hk._HOMES, *modules, "get_include", *ESTIMATORS}
+    assert set(hk.__all__) <= set(dir(hk))

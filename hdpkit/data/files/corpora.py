@@ -235,7 +235,9 @@ class ReadingSettings:
                 raise DataError(where, format, "with layout and counter where it is of texts", remedy)
             return cls(
                 format=format,
-                layout=None if layout is None else Layout(**layout),
+                layout=None
+                if layout is None
+                else Layout(**{field.name: layout[field.name] for field in attrs.fields(Layout)}),
                 counter=None if counter is None else TextCounter.from_data(counter, allow, where=where),
             )
 
