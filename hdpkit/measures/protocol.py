@@ -160,7 +160,7 @@ class BaseMeasure(abc.ABC):
     value : one observation; ``values`` are n of them.
     statistics : of a dish, as `make` returns them; ``many`` are those of n dishes.
     parameters : of a dish, as `draw_parameters` returns them; of K dishes, a sequence of them.
-    bank : `hdpkit.measures.bank.StatisticsBank`, one that this measure made.
+    bank : ``hdpkit.measures.bank.StatisticsBank``, one that this measure made.
     slots : int32 array, shape (n,), of dishes in the bank.
     occupied : bool array, shape (n,): whether each is the slot of a dish; the others have no data.
     dishes : int32 array, shape (n_customers,): the slot of each customer's dish.
