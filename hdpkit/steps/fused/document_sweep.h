@@ -446,7 +446,7 @@ template <class Real, bool Scripted> struct Documents {
     HDPKIT_INLINE static void look_ahead(const hdpkit_documents *s, hdpkit_document_thread *t, int32_t term) {
         const Real *row = (const Real *)s->phi + (int64_t)term * s->stride;
         const int32_t n = t->n_blocks, *blocks = t->blocks;
-        for (int32_t b = 0; b < n; b++) __builtin_prefetch(row + (int64_t)blocks[b] * LANES, 0, 2);
+        for (int32_t b = 0; b < n; b++) HDPKIT_READ_AHEAD(row + (int64_t)blocks[b] * LANES);
     }
 
     HDPKIT_INLINE static int64_t customer(const hdpkit_documents *s, int64_t i) { return s->order ? s->order[i] : i; }

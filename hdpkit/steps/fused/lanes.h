@@ -31,6 +31,7 @@ typedef float Exact;
 #define HDPKIT_OUTLINE __attribute__((noinline))
 #define HDPKIT_RARE __attribute__((noinline, cold))            /* paths to it are moved out of loops */
 #define HDPKIT_PREFETCH(address) __builtin_prefetch((address), 1, 3)
+#define HDPKIT_READ_AHEAD(address) __builtin_prefetch((address), 0, 2)
 
 #if defined(__AVX512F__)
 constexpr int REGISTER = 64;                                   /* bytes */
@@ -169,6 +170,7 @@ template <class Vector> inline Vector as_reals(const ints &n) {
 #define HDPKIT_OUTLINE
 #define HDPKIT_RARE
 #define HDPKIT_PREFETCH(address) ((void)0)
+#define HDPKIT_READ_AHEAD(address) ((void)0)
 
 #endif
 
