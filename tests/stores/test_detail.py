@@ -1,7 +1,6 @@
 """The detail kept by stores: its declaration, and conversions of frozen seatings."""
 
 import math
-from collections import defaultdict
 
 import numpy as np
 import pytest
@@ -18,9 +17,7 @@ from hdpkit.stores import (
 )
 from hdpkit.stores.frozen import COMPILED, READABLE
 from hdpkit.testing import tiny_franchise
-from hdpkit.testing.enumeration import Shape, log_prior, seatings
 from hdpkit.testing.exact import law_of
-from hdpkit.testing.states import frozen_key, labelled_arrays, to_counts
 
 TOLERANCE = 1e-12
 MEASURE = hk.DirichletMultinomial(0.5, n_terms=3)
@@ -29,27 +26,6 @@ MEASURE = hk.DirichletMultinomial(0.5, n_terms=3)
 def compare(law, expected):
     assert law.keys() == expected.keys()
     assert max(abs(law[key] - p) for key, p in expected.items()) <= TOLERANCE
-
-
-@pytest.mark.parametrize("draws", [COMPILED, READABLE], ids=["compiled", "readable"])
-@pytest.mark.parametrize("name", ["flat 5", "3+2", "2+1 with one at the root", "three levels"])
-def test_seats_drawn_from_counts_have_the_law_of_the_model(name, draws):
-    tree = tiny_franchise(name, MEASURE).topology
-    shape = Shape(tuple(tree.parent.tolist()), tuple(tree.home.tolist()))
-    members = defaultdict(dict)
-    for key in seatings(shape):
-        prior = math.exp(log_prior(key, shape, [1.3] * shape.n_nodes, [0.0] * shape.n_nodes))
-        members[to_counts(key, shape)][key] = prior
-    for counts, priors in members.items():
-        seats = FrozenSeating.of(labelled_arrays(next(iter(priors)), shape))
-        frozen = seats.to(Detail.COUNTS, tree)
-        assert frozen_key(frozen.arrays(), shape) == counts
-        law = law_of(
-            lambda source, frozen=frozen: frozen_key(
-                frozen.to(Detail.SEATS, tree, source, draws).arrays(), shape
-            )
-        )
-        compare(law, {key: prior / sum(priors.values()) for key, prior in priors.items()})
 
 
 def test_forms_of_less_detail_follow():
