@@ -100,8 +100,8 @@ def test_other_roots(root):
             hk.Scheduler(moves).run(franchise, sweeps=20, rng=0, audit_every=1)
 
 
-def test_log_joint_is_that_of_the_enumeration():
-    """On every store of seats or sizes, up to the constant of the data."""
+def check_log_joint_of_choices():
+    """It is that of the enumeration on every store of seats or sizes, up to the constant of the data."""
     for graph in GRAPHS:
         franchise = tiny_franchise(graph, MEASURE, store="explicit", corner="discounts")
         model = ExactModel(franchise, WITNESS)
@@ -204,12 +204,6 @@ def check_choices_over_counts():
 
 def check_labelled_arms():
     check_exact(readable("two parents", "histogram-reference"), DishGibbs())
-
-
-def check_log_joint_of_choices():
-    model = readable("two parents", "explicit-reference")
-    joint = [model.enter(state).log_joint() for state in range(len(model.states))]
-    assert np.ptp(np.array(joint) - np.log(model.pi)) < 1e-12
 
 
 def check_sums_over_arms():
