@@ -28,15 +28,17 @@ def law_of_tables(n: int, a: float) -> npt.NDArray[np.float64]:
     return law / law.sum()
 
 
-def dirichlet_multinomial_log_marginal(eta: float | Sequence[float], n_terms: int) -> LogMarginal:
-    """Marginal of categorical values whose probabilities have a Dirichlet(eta) prior."""
+def dirichlet_multinomial_log_marginal(
+    eta: float | Sequence[float], n_terms: int, power: float = 1.0
+) -> LogMarginal:
+    """Marginal of terms whose weights are topics phi ** power, where phi has a Dirichlet(eta) prior."""
     etas = [float(eta)] * n_terms if isinstance(eta, int | float) else [float(e) for e in eta]
 
     def log_marginal(values: Sequence[Any]) -> float:
         counts = Counter(int(value) for value in values)
-        total = math.lgamma(sum(etas)) - math.lgamma(sum(etas) + len(values))
+        total = math.lgamma(sum(etas)) - math.lgamma(sum(etas) + power * len(values))
         for term, count in counts.items():
-            total += math.lgamma(etas[term] + count) - math.lgamma(etas[term])
+            total += math.lgamma(etas[term] + power * count) - math.lgamma(etas[term])
         return total
 
     return log_marginal
