@@ -3,14 +3,13 @@
 import collections
 import functools
 import importlib
-import inspect
 import itertools
 import warnings
 from pathlib import Path
 
 import numpy as np
 import pytest
-from audited_steps import audited_steps
+from audited_steps import enumerate_steps
 from bugs import BUGS
 from marginals import (
     beta_bernoulli_log_marginal,
@@ -20,7 +19,7 @@ from marginals import (
     normal_inverse_wishart_log_marginal,
     von_mises_fisher_log_marginal,
 )
-from planted import planted
+from planted import checks_in, planted
 
 import hdpkit as hk
 from hdpkit import moves
@@ -58,12 +57,6 @@ def witnessed(shape, store=TABLES, corner="discounts", measure=None, eta=0.5, va
     return ExactModel(
         tiny(shape, store, corner, measure, values=values), dirichlet_multinomial_log_marginal(eta, 3)
     )
-
-
-def enumerate_steps(model, move, *, reversible=False):
-    """The exact-kernel test of every step, every branch of it audited."""
-    matrices = audited_steps(model, move, reversible)
-    return check_exact(model, move, matrices=matrices, reversible=reversible)
 
 
 # The smallest shapes come first: most bugs show there.
@@ -489,17 +482,6 @@ def check_combinators():
     mixture = matrix(hk.Mixture([(dish, 1.0), (split, 3.0)]))
     assert np.abs(mixture - (of_dish + 3.0 * of_split) / 4.0).max() <= 1e-12
     assert np.abs(matrix(dish.repeat(2)) - of_dish @ of_dish).max() <= 1e-12
-
-
-def checks_in(module):
-    """The checks of a module: its functions `check_...` that are called without arguments."""
-    found = {name: one for name, one in vars(module).items() if name.startswith("check_")}
-    return {
-        name: check
-        for name, check in found.items()
-        if check.__module__ == module.__name__
-        and all(one.default is not one.empty for one in inspect.signature(check).parameters.values())
-    }
 
 
 HERE = Path(__file__).parent
