@@ -182,17 +182,6 @@ class Opening:
 
 
 @attrs.frozen(eq=False)
-class Swept:
-    """Changes of a worker in a sweep."""
-
-    changes: Changes
-
-    def plus(self, other: Swept) -> Swept:
-        """Return the changes of both workers."""
-        return Swept(self.changes.plus(other.changes))
-
-
-@attrs.frozen(eq=False)
 class CountBlock:
     """Changes of the counts of a block of terms."""
 
@@ -319,20 +308,20 @@ class Worker:
         self._due = self._due_in(self.franchise.sweep + 1)
         return self._go_on()
 
-    def sweep(self, n_blocks: int) -> Swept:
+    def sweep(self, n_blocks: int) -> Changes:
         """Run the move over this worker's documents; changes of counts in blocks of terms (0: by `block`)."""
         move = self._under_way
-        _, changes = called(move, move.sweep, self.franchise, n_blocks)
+        changes: Changes = called(move, move.sweep, self.franchise, n_blocks)[1]
         self.franchise.data.check_unchanged()  # a sweep over changed data isn't valid
-        return Swept(changes)
+        return changes
 
     def block(self, number: int, n_blocks: int) -> CountBlock:
         """Return the changes of the counts of a block of terms."""
         return CountBlock(DocumentSweeps.of(self.franchise).block(number, n_blocks))
 
-    def go_on(self, total: Swept) -> Done:
+    def go_on(self, total: Changes) -> Done:
         """End the move over documents, given the changes of all workers, and go on to the next one."""
-        DocumentSweeps.of(self.franchise).end(total.changes)
+        DocumentSweeps.of(self.franchise).end(total)
         return self._go_on()
 
     def _go_on(self) -> Done:
