@@ -231,7 +231,7 @@ ARGUMENTS = {
     "whole_fit": "{corpus} --seconds 0.3 --first 0.1 --report-sweeps 10",
     "transaction_cost": "{corpus} --rounds 1",
     "topic_model": f"{{corpus}} {HALVES} --dishes 3 --settle 2 --blocks 1 --seconds 0.05 "
-    "--out {{folder}}/curves.png",
+    "--out {folder}/curves.png",
 }
 
 
