@@ -6,6 +6,7 @@ import itertools
 import numpy as np
 import pytest
 from marginals import dirichlet_multinomial_log_marginal
+from one_sample import one_sample_p
 from scipy import stats
 
 import hdpkit as hk
@@ -15,7 +16,7 @@ from hdpkit.random import ScriptedSource, Streams
 from hdpkit.run.sweeps import Ensemble
 from hdpkit.testing.cases import tiny_franchise
 from hdpkit.testing.exact import TOLERANCE, ExactModel, check_exact
-from hdpkit.testing.pvalues import SampledTests, one_sample_p
+from hdpkit.testing.pvalues import SampledTests
 
 ETA = 0.5
 VALUES = [0, 0, 1, 2, 1]

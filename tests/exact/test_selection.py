@@ -13,6 +13,7 @@ from exact_points import (
 )
 from exact_selection import SELECTION_P_VALUES, ExactSelectionModel
 from marginals import selected_numbers, sparse_dirichlet_multinomial_log_marginal
+from one_sample import one_sample_p
 
 import hdpkit as hk
 from hdpkit import moves
@@ -22,7 +23,7 @@ from hdpkit.random import Streams
 from hdpkit.testing.cases import Corner, tiny_franchise
 from hdpkit.testing.exact import ExactModel, check_exact
 from hdpkit.testing.measure_contract import check_contract
-from hdpkit.testing.pvalues import SampledTests, one_sample_p
+from hdpkit.testing.pvalues import SampledTests
 
 FAMILY = SampledTests()
 SHAPES = (1.3, 0.8)

@@ -1,6 +1,5 @@
 """Kinds of models: what they say of themselves to files and commands, and what is refused."""
 
-import json
 import shutil
 
 import numpy as np
@@ -11,12 +10,9 @@ from forged_runs import forge_about
 import hdpkit as hk
 from hdpkit import errors
 from hdpkit.cli.main import main
-from hdpkit.files import from_json, to_json
 from hdpkit.kinds.catalog import kind_of, kind_of_run
-from hdpkit.kinds.hidden_markov import HiddenMarkov
 from hdpkit.kinds.numbers import KeptColumns
 from hdpkit.kinds.points import Mixture
-from hdpkit.kinds.topics import Topics
 from hdpkit.signatures import CHANNELS
 
 X = np.random.default_rng(0).normal(size=(12, 2)) + np.repeat([[0.0], [9.0]], 6, axis=0)
@@ -28,30 +24,6 @@ DATA = {
     "topics": TEXT, "sparse topics": TEXT, "hmm": hk.Sequences.from_arrays([[0.0, 1.0]]),
     "mixture": hk.Groups.from_labels(X),
 }  # fmt: skip
-
-
-def again(kind, allow=()):
-    """A kind that was written to a file."""
-    text = json.dumps(to_json(kind.as_data()))
-    return kind_of(DATA.get(kind.name, DATA["mixture"]), {"model": from_json(json.loads(text))}, allow)
-
-
-def of(kind):
-    return {one.name: repr(getattr(kind, one.name)) for one in kind.settings()}
-
-
-@pytest.mark.parametrize(
-    "kind",
-    [
-        Topics(eta=hk.Gamma(1.0, 2.0), bursty=hk.Gamma(1.0, 0.1), n_components=3, levels=("author",)),
-        Topics(sparse=True, smoothing=hk.Each(hk.Gamma(1.0, 1.0)), selection=hk.Beta(1.0, 2.0)),
-        HiddenMarkov(emission=hk.NormalGamma(0.0, 1.0, 1.0, 1.0), sticky=0.0, n_components=2),
-        Mixture(measure="diagonal", root_concentration=2.0, groups="site"),
-    ],
-)  # fmt: skip
-def test_settings_are_the_same_after_a_file(kind):
-    found = again(kind)
-    assert of(found) == of(kind)
 
 
 @pytest.fixture(scope="module")

@@ -1,5 +1,8 @@
 """The command line, called by tests; most runs begin with the same words."""
 
+import json
+import re
+
 from click.testing import CliRunner
 
 from hdpkit.cli.main import main
@@ -15,6 +18,12 @@ def done(*words, **given):
     result = hdpkit(*words, **given)
     assert result.exit_code == 0, result.output
     return result
+
+
+def data_of(page):
+    """The data in the file of a page."""
+    text = page.read_text(encoding="utf-8")
+    return json.loads(re.search(r'<script type="application/json" id="data">(.*?)</script>', text)[1])
 
 
 def call(*words, code=0, **given):

@@ -1,6 +1,7 @@
 """States of topic models that are larger than what can be enumerated, for the tests of the fused sweep."""
 
 import numpy as np
+from one_sample import one_sample_p
 from sites import NEW, at_random, generic_law, record_sites, replayed
 
 import hdpkit as hk
@@ -8,7 +9,6 @@ from hdpkit.franchise.starts import start
 from hdpkit.random import STARTS, RandomStream, Streams
 from hdpkit.stores import Detail, detail_of
 from hdpkit.testing.machines import same
-from hdpkit.testing.pvalues import one_sample_p
 
 
 def corpus(n_documents, length, n_terms, n_topics=12, seed=0):

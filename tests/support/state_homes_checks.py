@@ -8,6 +8,7 @@ import numpy as np
 from exact_points import check_balance, one_step_of_points
 from exact_weights import ExactWeightModel
 from marginals import dirichlet_multinomial_log_marginal
+from one_sample import one_sample_p
 from scipy import special, stats
 
 import hdpkit as hk
@@ -18,7 +19,6 @@ from hdpkit.franchise.state_homes import StateHomes
 from hdpkit.random import STARTS, RandomStream, Streams
 from hdpkit.testing.exact import TOLERANCE, check_exact
 from hdpkit.testing.exact_models import HiddenMarkovModel
-from hdpkit.testing.pvalues import one_sample_p
 
 TERMS = [0, 1, 1, 0, 2]
 ETA = 0.5
@@ -311,7 +311,7 @@ def check_sticky_scores(kappa=1.2):
 
 
 def check_sequences():
-    """States, tables, overrides and weights after one sweep of the readable beam from exact draws."""
+    """States, tables, overrides and weights after one sweep of the beam from exact draws."""
     franchise = sticky_franchise("weights", 5.0, store="counts", kernel="reference", theta=(1.5, 0.9))
     for _ in range(40):  # that it runs at all
         hk.moves.BeamSampler().apply(franchise, Streams(1).source(STARTS))
