@@ -148,16 +148,10 @@ def test_trace_keys_and_shapes():
     assert set(trace) == expected
     assert all(trace[key].shape == (6,) for key in expected - {"pair", "largest_shares"})
     assert trace["pair"].shape == (6, 2)
-    assert trace.n_draws == 6
-    assert trace["n_dishes"][-1] == state.n_dishes
     assert trace["n_tables"][-1] == state.n_tables == trace["n_tables/document"][-1]
     assert trace["log_likelihood"][-1] == state.log_likelihood()
     assert trace["log_joint"][-1] == pytest.approx(state.log_joint(), rel=1e-12)
     assert trace["concentration/root"][-1] == state.concentration("root")
-    assert set(trace["base/eta"]) == {0.5}
-    assert trace.exact
-    assert not trace.interrupted
-    assert "6 draws" in repr(trace)
     with pytest.raises(KeyError):
         trace["n_topics"]
 
