@@ -27,7 +27,6 @@ from hdpkit.stores import (
     detail_of,
     missing_methods,
 )
-from hdpkit.stores.frozen import COMPILED, READABLE, Draws
 from hdpkit.testing.cases import tiny_franchise
 from hdpkit.testing.enumeration import Shape, seatings, table_sizes
 from hdpkit.testing.exact import law_of
@@ -459,7 +458,7 @@ def _check_optional(store: Any, n_nodes: int) -> None:
 
 
 def _check_labelled_seating(store_class: type) -> str:
-    """Missing details are drawn from their law by both versions, and aggregation undoes it."""
+    """Missing details are drawn from their law, and aggregation undoes it."""
     states, detail = 0, detail_of(store_class)
     for name in ("2+2", "2+1 with one at the root", "three levels"):
         tree: Any = tiny_franchise(name, DirichletMultinomial(0.5, n_terms=3)).topology
@@ -478,11 +477,10 @@ def _check_labelled_seating(store_class: type) -> str:
             require(frozen_key(frozen.arrays(), shape) == state, "freezing or aggregation loses the state")
             weights = {key: _weight(key, shape) if detail is Detail.COUNTS else 1.0 for key in keys}
             expected = {key: weight / sum(weights.values()) for key, weight in weights.items()}
-            for which, draws in (("compiled", COMPILED), ("readable", READABLE)):
-                law = law_of(_labelled_seating_of(frozen, tree, shape, draws))
-                _compare(f"labelled seatings by the {which} functions on {name!r}", law, expected)
+            law = law_of(_labelled_seating_of(frozen, tree, shape))
+            _compare(f"labelled seatings on {name!r}", law, expected)
             states += 1
-    return f"labelled seatings: by their law from each of {states} aggregated states, by both twins"
+    return f"labelled seatings: by their law from each of {states} aggregated states"
 
 
 def _weight(key: Any, shape: Shape) -> float:
@@ -491,10 +489,10 @@ def _weight(key: Any, shape: Shape) -> float:
 
 
 def _labelled_seating_of(
-    frozen: FrozenSeating, tree: Any, shape: Shape, draws: Draws
+    frozen: FrozenSeating, tree: Any, shape: Shape
 ) -> Callable[[ScriptedSource], Hashable]:
     def out(source: ScriptedSource) -> Hashable:
-        seating = frozen.to(Detail.SEATS, tree, source, draws)
+        seating = frozen.to(Detail.SEATS, tree, source)
         again, before = seating.to(frozen.DETAIL).arrays(), frozen.arrays()
         require(
             all(np.array_equal(again[name], before[name]) for name in again), "aggregating changes the state"

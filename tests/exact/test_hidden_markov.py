@@ -8,6 +8,7 @@ import pytest
 from exact_points import check_balance, one_step_of_points
 from hdpkit.steps.fused._state_sequences import PIECE, StateSequences
 from marginals import dirichlet_multinomial_log_marginal
+from one_sample import one_sample_p
 from state_homes_checks import (
     SplitWeightsModel,
     StateHomesModel,
@@ -28,7 +29,6 @@ from hdpkit.franchise.starts import start
 from hdpkit.random import STARTS, RandomStream, Streams
 from hdpkit.steps.state_sequences import scaled_rows
 from hdpkit.testing.exact import check_exact, check_irreducible, step_matrices
-from hdpkit.testing.pvalues import one_sample_p
 
 ONE = hk.Sequences.from_arrays([[0, 1, 1, 0]])
 TWO = hk.Sequences.from_arrays([[0, 1], [1, 0]])

@@ -12,7 +12,6 @@ from hdpkit.franchise.scores import log_joint_of_counts
 from hdpkit.measures.dirichlet_multinomial import DirichletMultinomial
 from hdpkit.moves import DishGibbs, TableGibbs
 from hdpkit.random import ScriptedSource
-from hdpkit.stores import labelled_seating
 from hdpkit.testing.cases import tiny_franchise
 from hdpkit.testing.enumeration import Shape, listed, log_likelihood, log_prior, table_sizes
 from hdpkit.testing.exact import (
@@ -20,11 +19,10 @@ from hdpkit.testing.exact import (
     ExactModel,
     check_exact,
     check_irreducible,
-    outcomes,
     step_matrices,
 )
 from hdpkit.testing.measure_contract import atomic_log_marginal
-from hdpkit.testing.states import frozen_key, to_counts
+from hdpkit.testing.states import to_counts
 
 MEASURE, WITNESS = DirichletMultinomial(0.5, n_terms=3), dirichlet_multinomial_log_marginal(0.5, 3)
 STORES = {
@@ -158,29 +156,9 @@ def test_log_joint_of_counts_sums_over_seatings():
                 assert counted.log_joint() == pytest.approx(joint[state], abs=1e-12)
 
 
-def law_of_seats(draw, frozen, model):
-    """Probability of each labelled seating that a function draws for dishes and sizes."""
-    tree, law = model.franchise.topology, {}
-
-    def run(source):
-        return frozen_key(draw(frozen, tree.home, tree.parent, tree.level, source, tree.lead), model.shape)
-
-    for key, p in outcomes(run, ScriptedSource()):
-        law[key] = law.get(key, 0.0) + p
-    return law
-
-
-def test_seats_are_drawn_alike_by_compiled_code():
-    """Given sizes, every labelled seating that fits has one probability, in both codes."""
-    for graph in GRAPHS:
-        model = ExactModel(tiny_franchise(graph, MEASURE, store="histogram"), WITNESS)
-        for state in range(len(model.states)):
-            frozen = model.enter(state).store.freeze()
-            codes = (seat_out_arms, labelled_seating.seat_out)
-            laws = [law_of_seats(seat_out, frozen, model) for seat_out in codes]
-            assert laws[0].keys() == laws[1].keys()
-            n = len(laws[0])
-            assert all(p == pytest.approx(1.0 / n, abs=1e-12) for law in laws for p in law.values())
+def test_sizes_of_nobody_are_refused():
+    franchise = tiny_franchise(GRAPHS[0], MEASURE, store="histogram")
+    frozen, tree = franchise.store.freeze(), franchise.topology
     nobody = {**frozen, "dish": np.full_like(frozen["dish"], -1)}
     with pytest.raises(hk.errors.StateError, match="freeze"):
-        law_of_seats(seat_out_arms, nobody, model)
+        seat_out_arms(nobody, tree.home, tree.parent, tree.level, ScriptedSource(), tree.lead)

@@ -8,6 +8,7 @@ import numpy as np
 from exact_points import check_balance, one_step_of_points
 from exact_weights import ExactWeightModel
 from marginals import dirichlet_multinomial_log_marginal
+from one_sample import one_sample_p
 from scipy import special, stats
 
 import hdpkit as hk
@@ -18,7 +19,6 @@ from hdpkit.franchise.state_homes import StateHomes
 from hdpkit.random import STARTS, RandomStream, Streams
 from hdpkit.testing.exact import TOLERANCE, check_exact
 from hdpkit.testing.exact_models import HiddenMarkovModel
-from hdpkit.testing.pvalues import one_sample_p
 
 TERMS = [0, 1, 1, 0, 2]
 ETA = 0.5
