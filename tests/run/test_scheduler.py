@@ -5,23 +5,11 @@ import signal
 
 import numpy as np
 import pytest
+from test_run_folders import franchise, two_levels
 
 import hdpkit as hk
 from hdpkit import errors, moves
 from hdpkit.base_measures import DirichletMultinomialReference
-
-
-def corpus():
-    return hk.Corpus.from_documents([[0, 0, 1], [1, 2], [2, 2]], n_terms=3)
-
-
-def two_levels(concentration=0.7, measure=None):
-    root = hk.Restaurant(measure or hk.DirichletMultinomial(0.5), concentration=hk.Gamma(2.0, 4.0))
-    return hk.Restaurant(root, concentration=concentration, each="document")
-
-
-def franchise(**more):
-    return hk.Franchise(two_levels(), corpus(), **more)
 
 
 def large(n_documents=200, length=100, **more):
@@ -210,16 +198,7 @@ def press():
     os.kill(os.getpid(), signal.SIGINT)
 
 
-@pytest.fixture
-def ctrl_c():
-    """Python's own handler, whatever the test runner has installed; and it must be there afterwards."""
-    before = signal.signal(signal.SIGINT, signal.default_int_handler)
-    yield
-    after = signal.signal(signal.SIGINT, before)
-    assert after is signal.default_int_handler
-
-
-@pytest.mark.usefixtures("ctrl_c")
+@pytest.mark.filterwarnings("ignore::hdpkit.errors.InterruptedRunWarning")
 @pytest.mark.parametrize("where", ["record", "callback", "move", "last move", "progress"])
 def test_ctrl_c_from_anywhere(where):
     class Presses(Noting):
@@ -257,7 +236,7 @@ def test_ctrl_c_from_anywhere(where):
     hk.Scheduler(used[:1] if where != "move" else used[1:]).run(state, sweeps=2, init=None, audit_every=1)
 
 
-@pytest.mark.usefixtures("ctrl_c")
+@pytest.mark.filterwarnings("ignore::hdpkit.errors.InterruptedRunWarning")
 @pytest.mark.parametrize("init", ["sequential", "one", hk.init.Random(30)])
 def test_ctrl_c_during_the_start(init):
     class Slow(DirichletMultinomialReference):
