@@ -1,4 +1,4 @@
-"""Data that `Franchise.simulate` draws: their laws by cell and for given dishes, and the same draws in place."""
+"""Data that `Franchise.simulate` draws: laws by cell and for given dishes; the same draws in place."""
 
 import collections
 import itertools
