@@ -31,9 +31,7 @@ def blocks_of(page):
 # The blocks of a page are one program.
 PROGRAMS = [
     pytest.param(
-        "\n".join(blocks_of(page)),
-        id=page.name,
-        marks=pytest.mark.quick if page.name == "README.md" else (),
+        "\n".join(blocks_of(page)), id=page.name, marks=pytest.mark.quick if page.name == "README.md" else ()
     )
     for page in PAGES
     if blocks_of(page)

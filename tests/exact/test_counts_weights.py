@@ -13,15 +13,13 @@ from hdpkit import moves
 from hdpkit.franchise.freezing import take_over
 from hdpkit.franchise.starts import start
 from hdpkit.random import RandomStream, ScriptedSource
-from hdpkit.stores import CountsReference
-from hdpkit.testing import check_store
 from hdpkit.testing.exact import outcomes
 
 TOLERANCE = 1e-12
 KINDS = {
     "compiled": ("counts", "generic"),
     "fused": ("counts", "fused"),
-    "readable": ("counts-reference", "reference"),
+    "readable": ("counts", "reference"),
 }
 VALUES = [0, 1, 1, 2, 0, 0, 2]
 DOCUMENT = [0, 0, 0, 1, 1, None, None]  # the last two sit at the root, one with each dish
@@ -131,11 +129,6 @@ def check_tables_given_customers():
     for method in ("bernoulli", "binomial"):
         P = matrix(franchise_of("readable"), lambda f, s, how=method: moves.TableCounts(how).apply(f, s))
         assert np.max(np.abs(P - expected)) <= TOLERANCE
-
-
-def check_store_of_counts():
-    """The readable store keeps its contract."""
-    check_store(CountsReference, examples=10, steps=20, shrink=False)
 
 
 STEPS = {

@@ -1,27 +1,22 @@
 """Table indicators: counts under a root restaurant, by enumeration and by the formulas of the paper."""
 
-import math
-from collections import Counter, defaultdict
+from collections import Counter
 from fractions import Fraction
 
 import numpy as np
 import pytest
-from labelled_seatings import tree_of
 from marginals import dirichlet_multinomial_log_marginal, stirling
 
 import hdpkit as hk
 from hdpkit.moves import TableGibbs
-from hdpkit.stores import CountsReference, CountsStore, Detail, FrozenSeating
 from hdpkit.testing.cases import Corner, TinyShape, tiny_franchise
-from hdpkit.testing.enumeration import log_prior, seatings
 from hdpkit.testing.exact import ExactModel, check_exact, check_irreducible, checked_matrix
-from hdpkit.testing.states import counts_key, frozen_key, labelled_arrays, to_counts
+from hdpkit.testing.states import counts_key
 
 TOLERANCE = 1e-12
 TWINS = {
     "compiled": ("counts", "generic"),
-    "readable": ("counts-reference", "reference"),
-    "mixed": ("counts", "reference"),
+    "readable": ("counts", "reference"),
 }
 #: Three customers of one table and more in the document, tables that several documents share.
 SHAPES = {
@@ -145,30 +140,6 @@ def check_formulas_of_indicators(twin="readable"):
                 row = np.array([float(expected.pop(other, 0)) for other in model.states])
                 assert not expected, f"states that are none: {expected}"
                 assert np.abs(P[state] - row).max() <= TOLERANCE, model.states[state]
-
-
-def check_log_seating_of_counts(name="3+2", discounts=(0.0, 0.0), kind=CountsReference):
-    """The score of counts is the sum over labelled seatings."""
-    _, shape = tree_of(name)
-    theta, d = ([one] + [other] * (shape.n_nodes - 1) for one, other in ((1.3, 0.6), discounts))
-    sums, some = defaultdict(float), {}
-    for key in seatings(shape):
-        counts = to_counts(key, shape)
-        sums[counts] += math.exp(log_prior(key, shape, theta, d))
-        some[counts] = key
-    for counts, key in some.items():
-        store = kind(shape.n_customers, shape.n_nodes)
-        store.thaw(FrozenSeating.of(labelled_arrays(key, shape)).to(Detail.COUNTS).arrays())
-        assert frozen_key(store.freeze(), shape) == counts
-        score = store.log_seating(np.array(theta), np.array(d))
-        assert score == pytest.approx(math.log(sums[counts]), rel=1e-12, abs=1e-12)
-
-
-@pytest.mark.parametrize("discounts", [(0.0, 0.0), (0.3, 0.0), (0.2, 0.6)])
-@pytest.mark.parametrize("name", ["flat 5", "3+2", "2+1 with one at the root", "three levels"])
-@pytest.mark.parametrize("kind", [CountsStore, CountsReference])
-def test_log_seating_is_the_sum_over_labelled_seatings(name, kind, discounts):
-    check_log_seating_of_counts(name, discounts, kind)
 
 
 @pytest.mark.parametrize("twin", TWINS)

@@ -89,13 +89,8 @@ def test_known_signatures_are_components(files, tmp_path, kind, bursts):
     found, _ = signatures_of_run(run)
     assert set(known.labels) & set(found.titles)
     assert found.exposures.sum(axis=1) == pytest.approx(run.data.document_lengths, rel=1e-6)
-    for command in (
-        ("resume", tmp_path / "run", "--sweeps", 2, "--quiet"), ("verify", tmp_path / "run"),
-        ("report", tmp_path / "run"),
-        ("export", tmp_path / "run", "--to", "signatures", "--out", tmp_path / "tables"),
-    ):  # fmt: skip
-        done = hdpkit(*command)
-        assert done.exit_code == 0, done.output
+    done("resume", tmp_path / "run", "--sweeps", 2, "--quiet")
+    done("verify", tmp_path / "run")
 
 
 def test_the_run_is_resumed_exported_and_reported(run, tmp_path):
