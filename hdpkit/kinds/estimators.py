@@ -41,7 +41,7 @@ from hdpkit.run.run_folder import RUN, ChainFolder, ChainWriter, holding
 from hdpkit.run.runs import Run, Scheduler, begin_folder, open_run
 from hdpkit.run.samples import Samples
 from hdpkit.run.sweeps import OneProcess
-from hdpkit.run.trace import ChainTrace, Trace
+from hdpkit.run.trace import ChainTrace, Trace, chains_in
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -478,20 +478,15 @@ def go_on(
     return franchise, trace
 
 
-def chains_of(trace: Trace | ChainTrace) -> list[Trace]:
-    """The traces of the chains."""
-    return list(trace.chains) if isinstance(trace, ChainTrace) else [trace]
-
-
 def _check_swept(trace: Trace | ChainTrace) -> None:
     """Raise a KeyboardInterrupt if Ctrl-C ended a chain before its first sweep: there is nothing to keep."""
-    if not all(one.n_draws for one in chains_of(trace)):
+    if not all(one.n_draws for one in chains_in(trace).values()):
         raise KeyboardInterrupt("Ctrl-C came before the first sweep: the model is what it was before")
 
 
 def best_chain(trace: Trace | ChainTrace) -> int:
     """Number of the chain whose mean log joint over the second half of its draws is the highest."""
-    chains = chains_of(trace)
+    chains = chains_in(trace).values()
     means = [np.mean(one["log_joint"][one.n_draws // 2 :]) for one in chains] if len(chains) > 1 else [0.0]
     return int(np.argmax(means))
 
@@ -535,7 +530,7 @@ _OF_THE_PROCESS = ("progress", "random_state", "samples")
 
 def _write_run(path: Path, model: Any, moves: Sequence[Move]) -> None:
     """Write the run: the traces and the current states of its chains."""
-    franchises, traces = model.franchises_, chains_of(model.trace_)
+    franchises, traces = model.franchises_, list(chains_in(model.trace_).values())
     streams, target = franchises[0].streams, max(one.sweep for one in franchises)
     init = model.init if isinstance(model.init, str | Random | TermClusters | Factors) else "sequential"
     chains = len(franchises) if len(franchises) > 1 else None
