@@ -17,7 +17,7 @@ from hdpkit.measures.dirichlet_multinomial import DirichletMultinomial
 from hdpkit.random import RandomStream, ScriptedSource
 from hdpkit.steps.journal import Journal
 from hdpkit.stores import (
-    CountsReference,
+    CountsStore,
     Detail,
     ExplicitReference,
     FrozenSeating,
@@ -135,8 +135,8 @@ def check_capacity(store_class: type) -> str:
 
 
 TOLERANCE = 1e-12
-READABLE_STORES: dict[Detail, Any] = {
-    Detail.COUNTS: CountsReference,
+COMPARED: dict[Detail, Any] = {
+    Detail.COUNTS: CountsStore,
     Detail.SIZES: HistogramReference,
     Detail.SEATS: ExplicitReference,
 }
@@ -365,22 +365,20 @@ def _one_step(
 
 
 def _check_laws(store_class: type) -> str:
-    """From any state every customer is removed and seated with the readable store's exact probabilities."""
+    """From any state every customer is removed and seated as a store of the package does it, exactly."""
     detail = detail_of(store_class)
-    readable: Any = READABLE_STORES[detail]
+    other: Any = COMPARED[detail]
     compared = 0
     for seed in range(6):
         seating = _random_seating(seed)
         frozen = FrozenSeating.of(seating).to(detail).arrays()
-        dishes = readable(len(HOME), len(PARENT))
+        dishes = other(len(HOME), len(PARENT))
         dishes.thaw(frozen)
         for customer, dish in enumerate(dishes.dishes().tolist()):
-            law, expected = (
-                law_of(_one_step(kind, frozen, customer, dish)) for kind in (store_class, readable)
-            )
-            _compare(f"customer {customer} of seating {seed}, as {readable.__name__} does it", law, expected)
+            law, expected = (law_of(_one_step(kind, frozen, customer, dish)) for kind in (store_class, other))
+            _compare(f"customer {customer} of seating {seed}, as {other.__name__} does it", law, expected)
             compared += len(expected)
-    return f"laws: {compared} outcomes have the probabilities of {readable.__name__}"
+    return f"laws: {compared} outcomes have the probabilities of {other.__name__}"
 
 
 def _check_continuation(store_class: type) -> str:
@@ -422,11 +420,11 @@ def _check_continuation(store_class: type) -> str:
 
 
 def _check_score(store: Any, n_nodes: int) -> None:
-    """The optional `log_seating` of counts equals that of the readable store."""
-    readable = CountsReference(len(store.dishes()), n_nodes)
-    readable.thaw(store.freeze())
+    """The optional `log_seating` of counts equals that of the compiled store."""
+    other = CountsStore(len(store.dishes()), n_nodes)
+    other.thaw(store.freeze())
     theta, d = np.array([0.5, 2.0, 7.0, 1.0]), np.zeros(n_nodes)
-    expected = readable.log_seating(theta, d)
+    expected = other.log_seating(theta, d)
     score = store.log_seating(theta, d) if hasattr(store, "log_seating") else expected
     require(abs(score - expected) <= 1e-9 * abs(expected), f"log_seating: {score}, not {expected}")
 

@@ -15,8 +15,7 @@ from hdpkit.testing.states import counts_key
 TOLERANCE = 1e-12
 TWINS = {
     "compiled": ("counts", "generic"),
-    "readable": ("counts-reference", "reference"),
-    "mixed": ("counts", "reference"),
+    "readable": ("counts", "reference"),
 }
 #: Three customers of one table and more in the document, tables that several documents share.
 SHAPES = {
