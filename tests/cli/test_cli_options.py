@@ -11,12 +11,7 @@ from hdpkit import moves
 from hdpkit.cli.fit import fit
 from hdpkit.cli.lm import train
 from hdpkit.cli.main import main
-from hdpkit.cli.options import (
-    parse_init,
-    parse_levels,
-    parse_moves,
-    read_config,
-)
+from hdpkit.cli.options import parse_init, parse_levels, parse_moves, read_config
 from hdpkit.cli.signatures import signatures
 from hdpkit.errors import DataError, HdpkitError, ParameterError
 

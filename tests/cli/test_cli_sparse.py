@@ -5,7 +5,7 @@ import json
 
 import numpy as np
 import pytest
-from fit_command import FIT, call, data_of, done, hdpkit
+from fit_command import FIT, call, data_of, done, hdpkit, write_ldac
 
 import hdpkit as hk
 from hdpkit.kinds.topics import default_moves
@@ -19,12 +19,7 @@ ALWAYS = TableGibbs(), DishGibbs(), SplitMerge()
 def ldac(tmp_path):
     rng = np.random.default_rng(5)
     kinds = np.array([[6, 5, 4, 3, 0, 0, 0, 0], [0, 0, 0, 1, 4, 5, 4, 4]]) / 18
-    rows = [rng.multinomial(25, kinds[d % 2]) for d in range(16)]
-    cells = [[f"{v}:{row[v]}" for v in np.flatnonzero(row)] for row in rows]
-    lines = [" ".join([str(len(these)), *these]) for these in cells]
-    path = tmp_path / "corpus.dat"
-    path.write_text("\n".join(lines) + "\n", encoding="utf-8")
-    return path
+    return write_ldac(tmp_path / "corpus.dat", [rng.multinomial(25, kinds[d % 2]) for d in range(16)])
 
 
 def fit(ldac, folder, *options):

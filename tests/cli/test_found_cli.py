@@ -6,7 +6,7 @@ import json
 
 import numpy as np
 import pytest
-from fit_command import FIT, call, done
+from fit_command import FIT, call, done, write_ldac
 
 
 @pytest.fixture(scope="module")
@@ -16,12 +16,8 @@ def checked(tmp_path_factory):
     topics = generator.dirichlet(np.full(40, 0.2), size=3)
     shares = generator.dirichlet(np.full(3, 0.5), size=30)
     counts = [3 * generator.multinomial(25, row @ topics) for row in shares]
-    lines = [
-        " ".join([str(np.count_nonzero(row)), *(f"{v}:{n}" for v, n in enumerate(row.tolist()) if n)])
-        for row in counts
-    ]
-    (folder / "repeated.ldac").write_text("\n".join(lines) + "\n")
-    done(*FIT, folder / "repeated.ldac", "--sweeps", 40, "--out", folder / "run", "--quiet")
+    data = write_ldac(folder / "repeated.ldac", counts)
+    done(*FIT, data, "--sweeps", 40, "--out", folder / "run", "--quiet")
     return folder / "run"
 
 

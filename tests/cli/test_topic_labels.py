@@ -10,10 +10,7 @@ from fit_command import data_of, done, hdpkit
 import hdpkit as hk
 from hdpkit import errors
 from hdpkit.kinds.topic_model import TopicModel
-from hdpkit.posterior.topic_labels import (
-    LABELS,
-    read_topic_labels,
-)
+from hdpkit.posterior.topic_labels import LABELS, read_topic_labels
 
 WORDS = [
     *(f"family{f}_{v}" for f in range(3) for v in range(4)),

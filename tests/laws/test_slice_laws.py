@@ -5,6 +5,7 @@ import numpy as np
 import pytest
 from exact_points import one_step_of_points
 from exact_weights import WEIGHT_P_VALUES, ExactWeightModel
+from one_sample import one_sample_p
 from replica_checks import tempered_log_marginal
 from scipy import stats
 
@@ -13,7 +14,7 @@ from hdpkit import moves
 from hdpkit.moves.document_sweeps import DocumentPlan, DocumentSweeps
 from hdpkit.random import Streams
 from hdpkit.testing.cases import Corner, tiny_franchise
-from hdpkit.testing.pvalues import SampledTests, one_sample_p
+from hdpkit.testing.pvalues import SampledTests
 
 FAMILY = SampledTests()
 DRAWS = 2000

@@ -3,6 +3,7 @@
 import json
 import re
 
+import numpy as np
 from click.testing import CliRunner
 
 from hdpkit.cli.main import main
@@ -18,6 +19,17 @@ def done(*words, **given):
     result = hdpkit(*words, **given)
     assert result.exit_code == 0, result.output
     return result
+
+
+def ldac_of(counts):
+    """A corpus of these counts in the format of lda-c."""
+    pairs = [[f"{v}:{n}" for v, n in enumerate(row) if n] for row in np.asarray(counts).tolist()]
+    return "".join(" ".join([str(len(row)), *row]) + "\n" for row in pairs)
+
+
+def write_ldac(path, counts):
+    path.write_text(ldac_of(counts))
+    return path
 
 
 def data_of(page):
