@@ -15,7 +15,7 @@ from hdpkit.errors import StateError
 from hdpkit.franchise.arguments import check_source
 from hdpkit.franchise.franchise import Franchise
 from hdpkit.franchise.known import KnownDishes
-from hdpkit.franchise.scores import totals
+from hdpkit.franchise.scores import count_columns, totals
 from hdpkit.franchise.state import State
 from hdpkit.franchise.steps import run_unchecked
 from hdpkit.franchise.whole_corpus import Changes, CountedBursts
@@ -25,7 +25,6 @@ from hdpkit.steps._table_counts import tables_drawn
 from hdpkit.steps.documents import draw_shard_topics, settle_shards, sweep_shards
 from hdpkit.steps.fused._document_workspace import DocumentWorkspace
 from hdpkit.steps.fused._fused_documents import FEW
-from hdpkit.stores.frozen import count_columns
 
 MOVE, TABLES = 0, 1  # last words of the streams of a document
 
