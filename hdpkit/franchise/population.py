@@ -27,7 +27,6 @@ from hdpkit.errors import (
     StateError,
 )
 from hdpkit.franchise.frozen import cell_counts, with_one_table_each
-from hdpkit.franchise.scores import count_columns
 from hdpkit.measures.bank import observed_bank, powered_bank
 from hdpkit.measures.bursty import Bursty
 from hdpkit.measures.by_restaurant import ByRestaurant
@@ -47,6 +46,7 @@ from hdpkit.stores import (
     detail_of,
 )
 from hdpkit.stores._counts import CellsStore, CountsStore
+from hdpkit.stores.frozen import count_columns
 
 
 def cloned(name: str, part: Part, state: Any) -> Part:

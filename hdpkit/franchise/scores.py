@@ -7,13 +7,12 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from hdpkit.arrays import AnyInts, Int64s, sums_by_key
+from hdpkit.arrays import Int64s, sums_by_key
 from hdpkit.numerics import add_up, lgamma, log
 from hdpkit.random import ChoiceSource
 from hdpkit.stores._labelled_seating import draw_sizes
 from hdpkit.stores._seating import Seating
-from hdpkit.stores.frozen import COUNTED
-from hdpkit.stores.protocol import Frozen
+from hdpkit.stores.frozen import count_columns
 
 
 def columns_of(store: Any, n_nodes: int) -> Any:
@@ -60,12 +59,6 @@ def size_counts(store: Any, nodes: Int64s) -> tuple[Int64s, Int64s]:
     found = [store.table_sizes(node, dish) for node in nodes.tolist() for dish in store.node_dishes(node)]
     sizes, counts = np.unique(np.concatenate([[], *found]).astype(np.int64), return_counts=True)
     return sizes, counts
-
-
-def count_columns(node: AnyInts, dish: AnyInts, customers: AnyInts, tables: AnyInts) -> Frozen:
-    """The arrays of counts, given the columns as whole numbers of any type."""
-    columns = (column.astype(np.int32) for column in (node, dish, customers, tables))
-    return dict(zip(COUNTED, columns, strict=True))
 
 
 def totals(store: Any, n_nodes: int) -> tuple[Int64s, Int64s]:

@@ -15,7 +15,7 @@ from hdpkit.errors import StateError
 from hdpkit.franchise.arguments import check_source
 from hdpkit.franchise.franchise import Franchise
 from hdpkit.franchise.known import KnownDishes
-from hdpkit.franchise.scores import count_columns, totals
+from hdpkit.franchise.scores import totals
 from hdpkit.franchise.state import State
 from hdpkit.franchise.steps import run_unchecked
 from hdpkit.franchise.whole_corpus import Changes, CountedBursts

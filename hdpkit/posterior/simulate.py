@@ -17,7 +17,7 @@ from hdpkit.errors import DeclarationError, ParameterError, StateError
 from hdpkit.franchise.franchise import offered, take_values
 from hdpkit.franchise.freezing import maker
 from hdpkit.franchise.population import restaurants_of
-from hdpkit.franchise.scores import ROOT_WEIGHTS, count_columns
+from hdpkit.franchise.scores import ROOT_WEIGHTS
 from hdpkit.measures.bursty import Bursty
 from hdpkit.measures.by_restaurant import ByRestaurant, Placed
 from hdpkit.numerics import add_up, exp, exp_each
@@ -25,7 +25,7 @@ from hdpkit.priors import Prior, draw_from
 from hdpkit.random import ChoiceSource, Purpose, Seed, as_source
 from hdpkit.steps._table_counts import tables_drawn
 from hdpkit.stores import FrozenCells, FrozenSeating
-from hdpkit.stores.frozen import COUNTED
+from hdpkit.stores.frozen import COUNTED, count_columns
 
 Franchise = Any  # of several kinds of data; the module of that class imports this one
 SEATED = ("seating", "dishes")

@@ -23,14 +23,13 @@ from hdpkit.files import storage_errors
 from hdpkit.franchise.declarations import FixedWeights, Restaurant
 from hdpkit.franchise.franchise import Franchise
 from hdpkit.franchise.frozen import LARGEST, check_dishes, ints_of
-from hdpkit.franchise.scores import count_columns
 from hdpkit.franchise.starts import COPIED, Random, TermClusters, labels_of_terms
 from hdpkit.franchise.state import occupy
 from hdpkit.franchise.whole_corpus import Changes, CountedBursts, WholeCorpus
 from hdpkit.moves import Move, OverDocuments, Scheduled
 from hdpkit.moves.document_sweeps import bursts_here, take_bursts
 from hdpkit.random import STARTS, ChoiceSource, RandomStream, Streams
-from hdpkit.stores.frozen import COUNTED
+from hdpkit.stores.frozen import COUNTED, count_columns
 
 
 class Source(Protocol):
