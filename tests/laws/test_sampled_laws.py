@@ -8,14 +8,13 @@ the power as it was measured; the tests at the end plant them.
 import contextlib
 import functools
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import numpy as np
 import pytest
 from bugs import BUGS
 from calibration import apply_backwards, calibration, quantities
-from condemned import condemned
 from marginals import dirichlet_multinomial_log_marginal
 from montecarlo import exact_row, one_step, sweep_matrix
 from parameter_cases import MEASURES, NON_CONJUGATE
@@ -104,7 +103,7 @@ def continuous_moves() -> list[str]:
     return [name for name, entry in moves.items() if any(move.continuous for move in entry.examples())]
 
 
-ELSEWHERE = {"parent-weights"}  # Geweke's test of it is in test_several_parents_laws.py
+ELSEWHERE = {"parent-weights"}  # Geweke's test of it is in tests/exact/test_several_parents.py
 
 
 def uncovered() -> set[str]:
@@ -431,6 +430,25 @@ def planted_here(name: str) -> Iterator[None]:
         else:
             with planted(next(bug for bug in BUGS if bug.name == name)):
                 yield
+
+
+def condemned(run, n_p_values, seed=1):
+    """Whether a family of so many p-values condemns this sampler: at the first look, or at the repeat.
+
+    ``run(more, seed)`` returns p-values by name, as `SampledTests.check` has it.
+    """
+    first = _named(run(1, seed))
+    if min(first.values()) < SampledTests.FIRST / n_p_values:
+        return True
+    suspicious = [name for name, p in first.items() if p < SampledTests.SUSPICIOUS]
+    if not suspicious:
+        return False
+    repeat = _named(run(SampledTests.MORE_DRAWS, seed + 1))
+    return min(repeat[name] for name in suspicious) < SampledTests.REPEAT / n_p_values
+
+
+def _named(p_values):
+    return p_values if isinstance(p_values, Mapping) else dict(enumerate(p_values))
 
 
 @pytest.mark.parametrize("bug", ["Beta(a, n) for Beta(a+1, n)", "scale for rate"])
