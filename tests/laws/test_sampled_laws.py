@@ -489,16 +489,16 @@ def test_one_step_catches(bug, move, store, corner, options):
 
 
 @pytest.mark.parametrize(
-    ("old", "new"),
+    ("module", "old"),
     [
-        ("log_density_at(prior, value) + scale.log_jacobian(value)", "log_density_at(prior, value)"),
-        (" + log_density_at(prior, value)", ""),
-        ("state.log_likelihood() + ", ""),
+        ("slice", " + scale.log_jacobian(y)"),
+        ("parameters", " + log_density_at(prior, value)"),
+        ("parameters", "state.log_likelihood() + "),
     ],
     ids=["no Jacobian", "no prior", "no likelihood"],
 )
 @pytest.mark.parametrize("method", ["slice", "metropolis"])
-def test_one_step_catches_a_wrong_target_of_base_measure_parameters(method, old, new):
-    bug = PlantedBug("target", "", "hdpkit.moves.parameters", old, new, "")
+def test_one_step_catches_a_wrong_target_of_base_measure_parameters(method, module, old):
+    bug = PlantedBug("target", "", f"hdpkit.moves.{module}", old, "", "")
     with planted(bug):
         assert one_step_of_eta(method, OF_ETA[method], 1) < LIMIT
