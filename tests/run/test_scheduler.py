@@ -12,12 +12,6 @@ from hdpkit import errors, moves
 from hdpkit.base_measures import DirichletMultinomialReference
 
 
-def large(n_documents=200, length=100, **more):
-    """Some 20,000 tokens."""
-    documents = np.random.default_rng(1).integers(0, 400, size=(n_documents, length)).tolist()
-    return hk.Franchise(two_levels(), hk.Corpus.from_documents(documents, n_terms=400), **more)
-
-
 class Noting(moves.Move):
     """Notes the sweeps in which it ran, by the scheduler's own counter."""
 
@@ -221,7 +215,8 @@ def test_ctrl_c_from_anywhere(where):
     callbacks = [lambda draw: press() if where == "callback" and draw.sweep == 3 else None]
     used = [moves.TableGibbs()]
     used = {"move": [Presses(), *used], "last move": [*used, Presses()]}.get(where, used)
-    state = large(20, 50)
+    documents = np.random.default_rng(1).integers(0, 400, size=(20, 50)).tolist()
+    state = hk.Franchise(two_levels(), hk.Corpus.from_documents(documents, n_terms=400))
     trace = hk.Scheduler(used).run(
         state, sweeps=60, rng=0, record={"mine": record}, callbacks=callbacks, progress=progress
     )
