@@ -39,13 +39,10 @@ from hdpkit.random import ChoiceSource, Purpose, Seed, Streams, as_source
 from hdpkit.steps.step import (
     BY_STATE,
     COMPILED_STORES,
-    FIXED,
-    GRAPHS,
     KERNELS,
     STEPS,
     Kernel,
     Step,
-    of_package,
 )
 from hdpkit.steps.sweeps import reseat
 from hdpkit.stores import (
@@ -59,44 +56,8 @@ from hdpkit.stores import (
     stores,
 )
 from hdpkit.stores import _labelled_seating as compiled
-from hdpkit.stores import labelled_seating as reference
-from hdpkit.stores.frozen import Draws
 
 _FEW = 256  # with fewer customers and restaurants memory is kept: the next sweep would allocate it again
-
-
-def _draw_seats(state: Any, labelled: Any, source: ChoiceSource) -> None:
-    """Draw the seats that a store doesn't keep, in a labelled store."""
-    frozen = state.store.freeze()
-    labelled.thaw(state._in_detail(frozen, Detail.SEATS, source, state.hyperparameters.d))
-
-
-def _aggregate_seats(state: Any, labelled: Any) -> None:
-    """Replace the seating of the store by a labelled one."""
-    state.store.thaw(state._in_detail(labelled.freeze(), detail_of(state.store)))
-
-
-draw_sizes = Step("draw_sizes", reference.draw_sizes, trees=FIXED)
-seat_out = Step("seat_out", reference.seat_out, trees=FIXED)
-draw_seats = Step("draw_seats", _draw_seats, trees=FIXED)
-aggregate_seats = Step("aggregate_seats", _aggregate_seats, trees=FIXED)
-seat_out.kernel("generic", compiled.seat_out, stores=COMPILED_STORES)
-seat_out.kernel("generic", compiled.seat_out_arms, stores=COMPILED_STORES, trees=GRAPHS)
-draw_sizes.kernel("generic", compiled.draw_sizes, stores=COMPILED_STORES, trees=FIXED)
-draw_seats.kernel("generic", _draw_seats, stores=COMPILED_STORES, trees=FIXED)
-aggregate_seats.kernel("generic", _aggregate_seats, stores=COMPILED_STORES, trees=FIXED)
-_SIZES: dict[str, Any] = {"stores": {HistogramStore}, "detail": Detail.SIZES}
-draw_seats.kernel(
-    "generic",
-    lambda state, labelled, source: compiled.draw_seats(
-        state.store, labelled, state.topology.home, state.topology.parent, state.topology.level, source
-    ),
-    **_SIZES,
-)
-aggregate_seats.kernel(
-    "generic", lambda state, labelled: compiled.aggregate_seats(labelled, state.store), trees=FIXED, **_SIZES
-)
-of_package(draw_sizes, seat_out, draw_seats, aggregate_seats)
 
 
 class State(Locked):
@@ -318,11 +279,7 @@ class State(Locked):
         discount: Any = None,
     ) -> dict[str, Any]:
         """Return a frozen seating in the form of a store with this detail."""
-        topology, frozen = self.topology, FrozenSeating.of(seating)
-        if detail <= frozen.DETAIL:
-            return frozen.to(detail, topology).arrays()
-        draws = Draws(*(self._kernel_of(step)[1] for step in (draw_sizes, seat_out)))
-        return frozen.to(detail, topology, source, draws, discount).arrays()
+        return FrozenSeating.of(seating).to(detail, self.topology, source, discount).arrays()
 
     # ------------------------------------------------------------------ customers of cells
 
@@ -363,9 +320,25 @@ class State(Locked):
             return False
         self.expand_cells()
         working = self._table_store()
-        self._kernel_of(draw_seats)[1](self, working, source)
+        self._draw_seats(working, source)
         self.lent = working
         return True
+
+    def _draw_seats(self, labelled: Any, source: ChoiceSource) -> None:
+        """Draw the seats that the store doesn't keep, in a labelled one."""
+        t = self.topology
+        if self.store_type is HistogramStore and t.kind == "fixed":
+            compiled.draw_seats(self.store, labelled, t.home, t.parent, t.level, source)
+        else:
+            seats = self._in_detail(self.store.freeze(), Detail.SEATS, source, self.hyperparameters.d)
+            labelled.thaw(seats)
+
+    def _aggregate_seats(self, labelled: Any) -> None:
+        """Replace the seating of the store by a labelled one."""
+        if self.store_type is HistogramStore:
+            compiled.aggregate_seats(labelled, self.store)
+        else:
+            self.store.thaw(self._in_detail(labelled.freeze(), detail_of(self.store)))
 
     def _table_store(self) -> Any:
         """An empty store of seats for this franchise."""
@@ -376,7 +349,7 @@ class State(Locked):
         if lent and self._proposal is not None:
             self._proposal._end()
         if lent and self.lent is not None:
-            self._kernel_of(aggregate_seats)[1](self, self.lent)
+            self._aggregate_seats(self.lent)
             self._walks = {key: kept for key, kept in self._walks.items() if key[1]}
             self.lent = None
 

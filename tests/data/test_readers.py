@@ -12,9 +12,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from fit_command import call
 
 import hdpkit as hk
-from hdpkit.cli.main import main
 from hdpkit.data.files import text_files
 from hdpkit.data.files.corpora import convert_corpus, read_corpus
 from hdpkit.data.files.count_files import read_matrix_market, read_vocabulary
@@ -94,8 +94,6 @@ def test_few_bytes_do_not_ask_for_much_memory(tmp_path):
 
 
 def test_limits_are_lifted_by_their_parameter_and_option(tmp_path, monkeypatch):
-    from click.testing import CliRunner
-
     path = tmp_path / "a.dat"
     path.write_bytes(b"1 16777216:2\n1 0:1\n1 3:1\n")
     with pytest.raises(DataError, match="max_terms=16777217"):
@@ -108,12 +106,9 @@ def test_limits_are_lifted_by_their_parameter_and_option(tmp_path, monkeypatch):
     ):
         with pytest.raises(DataError, match=told):
             hk.Corpus.from_ldac(path, n_terms=2**25, limits=limits)
-    runner = CliRunner()
-    result = runner.invoke(main, ["convert", str(path), str(tmp_path / "folder")])
-    assert result.exit_code == 2
-    assert "--max-terms 16777217" in result.output
-    options = ["--max-terms", "16777217", "--max-documents", "3", "--max-tokens", "4"]
-    assert runner.invoke(main, ["convert", str(path), str(tmp_path / "folder"), *options]).exit_code == 0
+    convert = ("convert", path, tmp_path / "folder")
+    assert "--max-terms 16777217" in call(*convert, code=2)
+    call(*convert, "--max-terms", 16777217, "--max-documents", 3, "--max-tokens", 4)
 
 
 def test_a_line_has_a_limit_and_an_archive_may_not_expand_without_end(tmp_path, monkeypatch):

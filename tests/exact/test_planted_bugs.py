@@ -1,17 +1,13 @@
 """Tests of the tests: every planted bug makes the check that it names fail."""
 
-import collections
-import functools
 import importlib
-import inspect
 import itertools
-import sys
 import warnings
 from pathlib import Path
 
 import numpy as np
 import pytest
-from audited_steps import audited_steps
+from audited_steps import enumerate_steps
 from bugs import BUGS
 from marginals import (
     beta_bernoulli_log_marginal,
@@ -21,7 +17,7 @@ from marginals import (
     normal_inverse_wishart_log_marginal,
     von_mises_fisher_log_marginal,
 )
-from planted import planted
+from planted import checks_in, planted
 
 import hdpkit as hk
 from hdpkit import moves
@@ -39,12 +35,10 @@ from hdpkit.moves import MoveInfo
 from hdpkit.posterior.simulate import draw_seating
 from hdpkit.random import STARTS, ScriptedSource, Streams
 from hdpkit.stores import HistogramReference
-from hdpkit.stores.labelled_seating import aggregate, seat_out
 from hdpkit.testing import measure_contract
 from hdpkit.testing.cases import CORNERS, Corner, TinyShape, tiny_franchise
 from hdpkit.testing.enumeration import log_likelihood, log_prior
 from hdpkit.testing.exact import ExactModel, check_exact, checked_matrix, law_of
-from hdpkit.testing.states import frozen_key, labelled_arrays
 
 TABLES, HISTOGRAMS = "explicit-reference", "histogram-reference"
 FOUR = TinyShape({"document": [0] * 4}, 4)  # without one of them, tables of sizes 1 and 2 are left
@@ -59,12 +53,6 @@ def witnessed(shape, store=TABLES, corner="discounts", measure=None, eta=0.5, va
     return ExactModel(
         tiny(shape, store, corner, measure, values=values), dirichlet_multinomial_log_marginal(eta, 3)
     )
-
-
-def enumerate_steps(model, move, *, reversible=False):
-    """The exact-kernel test of every step, every branch of it audited."""
-    matrices = audited_steps(model, move, reversible)
-    return check_exact(model, move, matrices=matrices, reversible=reversible)
 
 
 # The smallest shapes come first: most bugs show there.
@@ -186,25 +174,6 @@ def check_draw_of_sizes():
         return tuple(store.table_sizes(0, 0).tolist())
 
     assert law_of(join) == pytest.approx({(1, 2, 3): 0.8 / 3.2, (1, 1, 4): 2.4 / 3.2}, abs=1e-12)
-
-
-def check_labelled_seating():
-    """Seating out is uniform over the labelled seatings that fit."""
-    for shape in ("3+2", "three levels"):
-        model = witnessed(shape)
-        t = model.franchise.topology
-        fitting = collections.defaultdict(set)
-        arrays = {}
-        for key in model.states:
-            aggregated = aggregate(labelled_arrays(key, model.shape))
-            bins = tuple(tuple(aggregated[name].tolist()) for name in sorted(aggregated))
-            fitting[bins].add(key)
-            arrays[bins] = aggregated
-        for bins, aggregated in arrays.items():
-            draw = functools.partial(seat_out, aggregated, t.home, t.parent, t.level)
-            law = law_of(lambda source, draw=draw, shape=model.shape: frozen_key(draw(source), shape))
-            # Dishes are numbered by appearance: one seating has one numbering.
-            assert law == pytest.approx(dict.fromkeys(fitting[bins], 1 / len(fitting[bins])), abs=1e-12)
 
 
 class Grid:
@@ -492,24 +461,16 @@ def check_combinators():
     assert np.abs(matrix(dish.repeat(2)) - of_dish @ of_dish).max() <= 1e-12
 
 
-def checks_in(module):
-    """The checks of a module: its functions `check_...` that are called without arguments."""
-    found = {name: one for name, one in vars(module).items() if name.startswith("check_")}
-    return {
-        name: check
-        for name, check in found.items()
-        if check.__module__ == module.__name__
-        and all(one.default is not one.empty for one in inspect.signature(check).parameters.values())
-    }
-
-
-CHECKS = checks_in(sys.modules[__name__])
-for path in sorted((Path(__file__).parents[1] / "support").glob("*_checks.py")):
-    CHECKS |= checks_in(importlib.import_module(path.stem))
+HERE = Path(__file__).parent
+PLACES = [*HERE.glob("test_*.py"), *HERE.with_name("support").glob("*_checks.py")]
+CHECKS = {}
+for path in sorted(PLACES):
+    if "\ndef check_" in path.read_text(encoding="utf-8"):
+        CHECKS |= checks_in(importlib.import_module(path.stem))
 
 
 SLOW = (
-    "check_choices_of_parents", "check_kept_parameters_of_sequences", "check_labelled_arms",
+    "check_choices_of_parents", "check_kept_parameters_of_sequences",
     "check_left_to_right", "check_predictions", "check_sequences", "check_split_merge_of_candidates",
     "check_start_row_of_sequences", "check_tempered_in_python",
 )  # fmt: skip

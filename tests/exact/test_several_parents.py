@@ -10,9 +10,8 @@ from marginals import dirichlet_multinomial_log_marginal
 import hdpkit as hk
 from hdpkit.franchise.scores import log_joint_of_counts
 from hdpkit.measures.dirichlet_multinomial import DirichletMultinomial
-from hdpkit.moves import DishGibbs, TableGibbs
+from hdpkit.moves import DishGibbs, ParentWeights, TableGibbs
 from hdpkit.random import ScriptedSource
-from hdpkit.stores import labelled_seating
 from hdpkit.testing.cases import tiny_franchise
 from hdpkit.testing.enumeration import Shape, listed, log_likelihood, log_prior, table_sizes
 from hdpkit.testing.exact import (
@@ -20,21 +19,19 @@ from hdpkit.testing.exact import (
     ExactModel,
     check_exact,
     check_irreducible,
-    outcomes,
     step_matrices,
 )
 from hdpkit.testing.measure_contract import atomic_log_marginal
-from hdpkit.testing.states import frozen_key, to_counts
+from hdpkit.testing.states import to_counts
 
 MEASURE, WITNESS = DirichletMultinomial(0.5, n_terms=3), dirichlet_multinomial_log_marginal(0.5, 3)
 STORES = {
     "explicit": ("generic", "reference"), "explicit-reference": ("reference",),
     "histogram": ("generic", "reference"), "histogram-reference": ("reference",),
 }  # fmt: skip
-OF_COUNTS = {"counts": ("generic", "reference"), "counts-reference": ("reference",)}
 GRAPHS = ("a parent and the root", "two parents", "a grandparent on two ways")  # the fastest first
 COMBINATIONS = [(store, kernel) for store, kernels in STORES.items() for kernel in kernels]
-COUNTED = [(store, kernel) for store, kernels in OF_COUNTS.items() for kernel in kernels]
+COUNTED = [("counts", kernel) for kernel in ("generic", "reference")]
 FOUR = Shape((-1, 0, 0, 1, 2), (1, 2, 3, 3), lead=(0, 1, 2, 3, 3), weight=(1.0, 1.0, 1.0, 0.3, 0.7))
 
 
@@ -100,8 +97,8 @@ def test_other_roots(root):
             hk.Scheduler(moves).run(franchise, sweeps=20, rng=0, audit_every=1)
 
 
-def test_log_joint_is_that_of_the_enumeration():
-    """On every store of seats or sizes, up to the constant of the data."""
+def check_log_joint_of_choices():
+    """It is that of the enumeration on every store of seats or sizes, up to the constant of the data."""
     for graph in GRAPHS:
         franchise = tiny_franchise(graph, MEASURE, store="explicit", corner="discounts")
         model = ExactModel(franchise, WITNESS)
@@ -150,37 +147,62 @@ def test_log_joint_of_counts_sums_over_seatings():
         joint = [log_joint_of_counts(model.enter(state)) for state in range(len(model.states))]
         of_states = np.log([total[state] for state in reduced])
         assert np.ptp(np.array(joint) - of_states) < 1e-12
-        for store in OF_COUNTS:
-            counted = tiny_franchise(graph, MEASURE, store=store, corner="discounts")
-            for state in range(0, len(model.states), 7):
-                counted.thaw(model.enter(state).freeze())
-                counted.audit()
-                assert counted.log_joint() == pytest.approx(joint[state], abs=1e-12)
+        counted = tiny_franchise(graph, MEASURE, store="counts", corner="discounts")
+        for state in range(0, len(model.states), 7):
+            counted.thaw(model.enter(state).freeze())
+            counted.audit()
+            assert counted.log_joint() == pytest.approx(joint[state], abs=1e-12)
 
 
-def law_of_seats(draw, frozen, model):
-    """Probability of each labelled seating that a function draws for dishes and sizes."""
-    tree, law = model.franchise.topology, {}
-
-    def run(source):
-        return frozen_key(draw(frozen, tree.home, tree.parent, tree.level, source, tree.lead), model.shape)
-
-    for key, p in outcomes(run, ScriptedSource()):
-        law[key] = law.get(key, 0.0) + p
-    return law
-
-
-def test_seats_are_drawn_alike_by_compiled_code():
-    """Given sizes, every labelled seating that fits has one probability, in both codes."""
-    for graph in GRAPHS:
-        model = ExactModel(tiny_franchise(graph, MEASURE, store="histogram"), WITNESS)
-        for state in range(len(model.states)):
-            frozen = model.enter(state).store.freeze()
-            codes = (seat_out_arms, labelled_seating.seat_out)
-            laws = [law_of_seats(seat_out, frozen, model) for seat_out in codes]
-            assert laws[0].keys() == laws[1].keys()
-            n = len(laws[0])
-            assert all(p == pytest.approx(1.0 / n, abs=1e-12) for law in laws for p in law.values())
+def test_sizes_of_nobody_are_refused():
+    franchise = tiny_franchise(GRAPHS[0], MEASURE, store="histogram")
+    frozen, tree = franchise.store.freeze(), franchise.topology
     nobody = {**frozen, "dish": np.full_like(frozen["dish"], -1)}
     with pytest.raises(hk.errors.StateError, match="freeze"):
-        law_of_seats(seat_out_arms, nobody, model)
+        seat_out_arms(nobody, tree.home, tree.parent, tree.level, ScriptedSource(), tree.lead)
+
+
+def readable(graph, store):
+    franchise = tiny_franchise(graph, MEASURE, store=store, kernel="reference", corner="discounts")
+    return ExactModel(franchise, WITNESS)
+
+
+def check_choices_of_parents():
+    for store in ("explicit-reference", "histogram-reference"):
+        check_exact(readable(GRAPHS[0], store), TableGibbs())
+    check_exact(readable("a grandparent on two ways", "histogram-reference"), TableGibbs())
+
+
+def check_choices_over_counts():
+    for graph in GRAPHS[:2]:
+        check_exact(readable(graph, "counts"), TableGibbs())
+
+
+def check_sums_over_arms():
+    model = readable("two parents", "explicit-reference")
+    for state in range(len(model.states)):
+        franchise = model.enter(state)
+        (node,), customers, tables = franchise.totals_of(3)
+        sizes, counts = franchise.size_counts([node])
+        assert customers == (sizes * counts).sum() == 2
+        assert tables == counts.sum() == sum(franchise.restaurant("c").tables_by_parent.values())
+
+
+class Recorded:
+    """A source that returns logs of the mean of a Dirichlet distribution, and records its parameters."""
+
+    def log_dirichlet(self, shapes):
+        self.shapes = shapes
+        return np.log(shapes / shapes.sum())
+
+
+def check_weights_given_choices():
+    model = readable("a grandparent on two ways", "explicit-reference")  # of c there is a prior
+    for state in range(0, len(model.states), 5):
+        franchise, source = model.enter(state), Recorded()
+        chosen = list(franchise.restaurant("c").tables_by_parent.values())
+        ParentWeights().apply(franchise, source)
+        assert source.shapes.tolist() == [1.0 + t for t in chosen]
+        drawn = franchise.topology.weights_of(3)
+        np.testing.assert_allclose(drawn, [(1.0 + t) / (2.0 + sum(chosen)) for t in chosen], rtol=1e-14)
+        assert [franchise.topology.weight(arm) for arm in franchise.topology.arms(3)] == drawn.tolist()

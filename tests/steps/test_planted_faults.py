@@ -2,6 +2,7 @@
 
 import block_faults
 import bugs
+import labelled_seatings
 import new_groups
 import observed_faults
 import pytest
@@ -9,7 +10,7 @@ import state_faults
 import test_fused_bursts
 import topic_faults
 from bugs.planting import planted_fault
-from fused_cases import checks_of
+from planted import checks_in
 
 from hdpkit.errors import HdpkitError
 
@@ -19,10 +20,11 @@ SWEEPS = {
     "observed dishes": (observed_faults, bugs.OBSERVED_FAULTS),
     "states": (state_faults, bugs.STATE_FAULTS),
     "new groups": (new_groups, bugs.GROUP_FAULTS),
+    "labelled seatings": (labelled_seatings, bugs.SEATING_FAULTS),
     "words that repeat": (test_fused_bursts, bugs.BURST_FAULTS),
 }
 CHECKS = {
-    (of, name): check for of, (module, _) in SWEEPS.items() for name, check in checks_of(module).items()
+    (of, name): check for of, (module, _) in SWEEPS.items() for name, check in checks_in(module).items()
 }
 FAULTS = [pytest.param(of, fault, id=fault.name) for of, (_, faults) in SWEEPS.items() for fault in faults]
 

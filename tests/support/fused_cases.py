@@ -1,8 +1,7 @@
 """States of topic models that are larger than what can be enumerated, for the tests of the fused sweep."""
 
-from inspect import signature
-
 import numpy as np
+from one_sample import one_sample_p
 from sites import NEW, at_random, generic_law, record_sites, replayed
 
 import hdpkit as hk
@@ -10,7 +9,6 @@ from hdpkit.franchise.starts import start
 from hdpkit.random import STARTS, RandomStream, Streams
 from hdpkit.stores import Detail, detail_of
 from hdpkit.testing.machines import same
-from hdpkit.testing.pvalues import one_sample_p
 
 
 def corpus(n_documents, length, n_terms, n_topics=12, seed=0):
@@ -111,12 +109,3 @@ def p_of(counts, law):
     outcomes = sorted(counts.keys() | law.keys())
     weights = np.array([law.get(outcome, 0.0) for outcome in outcomes])
     return one_sample_p([counts.get(outcome, 0) for outcome in outcomes], weights / weights.sum())
-
-
-def checks_of(module):
-    """The checks that faults name: functions of a file that are called check_* and take nothing."""
-    return {
-        name: check
-        for name, check in vars(module).items()
-        if name.startswith("check_") and not signature(check).parameters
-    }
