@@ -4,24 +4,99 @@ import itertools
 
 import numpy as np
 import pytest
-from block_cases import (
-    STORES,
-    Watched,
-    side_by_side,
-    state_number,
-    twin_of,
-)
 from choice_sources import AskedSource
-from fused_cases import many_dishes, p_of
+from fused_cases import corpus, franchise_over, many_dishes, p_of
+from sites import NEW, at_random
 
+import hdpkit as hk
 from hdpkit import moves
+from hdpkit.data import Groups
 from hdpkit.random import RandomStream
 from hdpkit.testing.machines import same
 from hdpkit.testing.pvalues import SampledTests
 
-NEW = -1
+STORES = ["explicit", "histogram"]
+ETAS = [0.01, 0.3, 4.0, None, 1e-5]  # None: one for each term
+ROOTS = [(1.0, 0.0), (30.0, 0.0), (3.0, 0.4), (-0.1, 0.3), (0.0, 0.7)]
 SEEDS = range(15)
 AGREES = 1e-11  # seen: 3e-14
+BELOW = [(0.5, 0.0), (6.0, 0.0), (1.0, 0.5), (-0.2, 0.6)]
+
+
+def state_number(seed, store, above="restaurant"):
+    """A state of some kind: every fourth has few long documents, every third customers at the root."""
+    generator = np.random.default_rng(seed)
+    n_terms, is_long = int(generator.integers(3, 60)), seed % 4 == 3
+    drawn = corpus(
+        3 if is_long else 8, 150 if is_long else int(generator.integers(4, 30)), n_terms, seed=seed
+    )
+    home = np.repeat(np.arange(len(drawn.document_lengths)), drawn.document_lengths).tolist()
+    labels = [None if seed % 3 == 1 and generator.random() < 0.15 else j for j in home]
+    eta = ETAS[seed % len(ETAS)] or generator.uniform(0.01, 2.0, size=n_terms)
+    init = "one" if seed % 3 == 2 else "sequential"
+    root, below = ROOTS[seed % len(ROOTS)], BELOW[seed % len(BELOW)]
+    data = Groups.from_labels(np.asarray(drawn.values), {"document": labels})
+    below = (below[0], 0.0) if store == "counts" else below
+    below = (1.0, 0.0) if below[0] <= 0.0 and store == "counts" else below
+    measure = hk.DirichletMultinomial(eta, n_terms=n_terms)
+    settings = {"root": root, "below": below, "init": init, "seed": seed, "above": above}
+    return franchise_over(data, store, measure=measure, **settings)
+
+
+def twin_of(franchise, kernel="generic"):
+    """The same state under another kernel."""
+    twin = hk.Franchise(
+        franchise.declarations[-1],
+        franchise.data,
+        store=franchise.store_type,
+        kernel=kernel,
+        root=franchise.root.declared,
+        measure=franchise.measure,
+    )
+    twin.thaw(franchise.freeze())
+    return twin
+
+
+class Means(AskedSource):
+    """One whose draws of the weights of new dishes are their means."""
+
+    def beta(self, a, b):
+        return a / (a + b)
+
+
+class Watched(moves.SplitMerge):
+    """Keeps what was proposed: sides, log q, log ratio of the data."""
+
+    def _allocate(self, *arguments):
+        self.found = super()._allocate(*arguments)
+        return self.found
+
+
+def side_by_side(move, franchise, twin, generator):
+    """Apply a move to two franchises in one state, the same branches in both."""
+    take, asked, errors = at_random(generator), [], []
+
+    def ask(weights):
+        asked.append((weights / weights.sum(), take(weights)))
+        return asked[-1][1]
+
+    def replay(weights):
+        law, place = left.pop(0)
+        errors.append(np.abs(law - weights / weights.sum()).max())
+        return place
+
+    move.apply(franchise, Means(ask))
+    left = asked.copy()
+    found = getattr(move, "found", None)
+    move.apply(twin, Means(replay))
+    assert not left
+    assert same(franchise.freeze(), twin.freeze())
+    if found is not None:
+        sides, log_q, log_data = move.found
+        assert np.array_equal(sides, found[0])
+        assert abs(log_q - found[1]) <= 1e-9 * max(1.0, abs(log_q))
+        assert abs(log_data - found[2]) <= 1e-9 * max(1.0, abs(log_data))
+    return max(errors, default=0.0)
 
 
 def agreement(move, store, seed, times):
