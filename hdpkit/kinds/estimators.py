@@ -465,7 +465,7 @@ class Estimator(BaseEstimator):
                 )  # fmt: skip
             tree = run.about.get("estimator")
             if tree is None:  # of a command
-                given = {name: getattr(kind, name) for name in cls._parameters if hasattr(kind, name)}
+                given = {one.name: getattr(kind, one.name) for one in kind.settings() if one.of != "commands"}
                 model = cls(**given, chains=len(run.sweeps), random_state=run.trace.seed)
                 model.n_features_in_ = kind.width(run.data)
             else:

@@ -18,8 +18,8 @@ from hdpkit.run.samples import _packed
 SCHEDULE = [moves.TableGibbs(), moves.DishGibbs(), moves.Concentration()]
 
 
-def franchise(copies=3):
-    documents = [[0, 0, 1], [1, 2, 2], [2, 3], [0, 3, 3], [4, 4, 1]] * copies
+def franchise():
+    documents = [[0, 0, 1], [1, 2, 2], [2, 3], [0, 3, 3], [4, 4, 1]] * 3
     root = hk.Restaurant(base=hk.DirichletMultinomial(0.3), concentration=hk.Gamma(1.0, 1.0))
     document = hk.Restaurant(base=root, concentration=1.0, each="document")
     return hk.Franchise(
