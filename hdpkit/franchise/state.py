@@ -40,7 +40,6 @@ from hdpkit.steps.step import (
     BY_STATE,
     COMPILED_STORES,
     FIXED,
-    GRAPHS,
     KERNELS,
     STEPS,
     Kernel,
@@ -80,8 +79,7 @@ draw_sizes = Step("draw_sizes", reference.draw_sizes, trees=FIXED)
 seat_out = Step("seat_out", reference.seat_out, trees=FIXED)
 draw_seats = Step("draw_seats", _draw_seats, trees=FIXED)
 aggregate_seats = Step("aggregate_seats", _aggregate_seats, trees=FIXED)
-seat_out.kernel("generic", compiled.seat_out, stores=COMPILED_STORES)
-seat_out.kernel("generic", compiled.seat_out_arms, stores=COMPILED_STORES, trees=GRAPHS)
+seat_out.kernel("generic", compiled.seat_out, stores=COMPILED_STORES, trees=FIXED)
 draw_sizes.kernel("generic", compiled.draw_sizes, stores=COMPILED_STORES, trees=FIXED)
 draw_seats.kernel("generic", _draw_seats, stores=COMPILED_STORES, trees=FIXED)
 aggregate_seats.kernel("generic", _aggregate_seats, stores=COMPILED_STORES, trees=FIXED)

@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 import pytest
-from hdpkit.stores._labelled_seating import seat_out_arms
+from hdpkit.stores._labelled_seating import seat_out
 from marginals import dirichlet_multinomial_log_marginal
 
 import hdpkit as hk
@@ -176,11 +176,11 @@ def test_seats_are_drawn_alike_by_compiled_code():
         model = ExactModel(tiny_franchise(graph, MEASURE, store="histogram"), WITNESS)
         for state in range(len(model.states)):
             frozen = model.enter(state).store.freeze()
-            codes = (seat_out_arms, labelled_seating.seat_out)
-            laws = [law_of_seats(seat_out, frozen, model) for seat_out in codes]
+            codes = (seat_out, labelled_seating.seat_out)
+            laws = [law_of_seats(draw, frozen, model) for draw in codes]
             assert laws[0].keys() == laws[1].keys()
             n = len(laws[0])
             assert all(p == pytest.approx(1.0 / n, abs=1e-12) for law in laws for p in law.values())
     nobody = {**frozen, "dish": np.full_like(frozen["dish"], -1)}
     with pytest.raises(hk.errors.StateError, match="freeze"):
-        law_of_seats(seat_out_arms, nobody, model)
+        law_of_seats(seat_out, nobody, model)
