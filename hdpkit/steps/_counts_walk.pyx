@@ -27,10 +27,6 @@ from hdpkit.steps._walk cimport Root, Walk
 from hdpkit.random._source cimport ChoiceSource, choice_source
 from hdpkit.vectors cimport vector
 
-cdef extern from "<algorithm>" namespace "std" nogil:
-    void sort(int32_t *first, int32_t *last)
-
-
 cdef int failed(int32_t dish) except -1:
     raise FloatingPointError(f"tables of dish {dish} can't be drawn")
 
@@ -282,47 +278,6 @@ cdef class CountsWalk(Walk):
 #
 # P_r = [c_rk - d t_rk + (theta + d T_r) sum_a w_a P_parent(a)] / (theta + c_r), with sums over the arms a of
 # restaurant r (`hdpkit.franchise.several_parents`). The readable twin is in `hdpkit.steps.counts_walk`.
-
-def ancestors(const int32_t[::1] parent not None, const int64_t[::1] begin not None):
-    """Each restaurant and all above it, largest number first.
-
-    ``parent`` has the restaurant above each node of a store, -1 for the root; nodes begin[r] .. begin[r + 1] - 1 are
-    the arms of restaurant r to its second and further parents. Returns ``start`` (int64, one more than restaurants)
-    and ``above`` (int32); those of restaurant r are above[start[r]:start[r + 1]].
-    """
-    cdef vector[int32_t] found, seen
-    cdef vector[int64_t] ends
-    cdef int64_t n = begin.shape[0] - 1, i, a, arm, p
-    cdef int32_t r
-    seen.assign(n, -1)
-    ends.push_back(0)
-    with nogil:
-        for r in range(<int32_t>n):
-            found.push_back(r)
-            for a in range(begin[r + 1] - begin[r] + 1):
-                arm = r if a == 0 else begin[r] + a - 1
-                p = parent[arm]
-                if p < 0:
-                    continue
-                for i in range(ends[p], ends[p + 1]):
-                    if seen[found[i]] != r:
-                        seen[found[i]] = r
-                        found.push_back(found[i])
-            sort(found.data() + ends[r], found.data() + found.size())
-            for i in range((<int64_t>found.size() - ends[r]) // 2):     # largest first
-                p = found[ends[r] + i]
-                found[ends[r] + i] = found[found.size() - 1 - i]
-                found[found.size() - 1 - i] = <int32_t>p
-            ends.push_back(<int64_t>found.size())
-    starts, above = np.empty(n + 1, dtype=np.int64), np.empty(found.size(), dtype=np.int32)
-    cdef int64_t[::1] to_start = starts
-    cdef int32_t[::1] to_above = above
-    for i in range(n + 1):
-        to_start[i] = ends[i]
-    for i in range(<int64_t>found.size()):
-        to_above[i] = found[i]
-    return starts, above
-
 
 cdef class GraphWalk(Walk):
     """Seats customers of restaurants with several parents over any compiled store."""

@@ -199,14 +199,24 @@ def index_units(ExplicitStore store not None, const int32_t[::1] home not None,
                 bint with_customers):
     """Units of a level: the tables of its restaurants, and data customers seated one level above.
 
-    They are in the order of their first data customers, which doesn't depend on table numbers.
+    They are in the order of their first data customers, which doesn't depend on table numbers. Units without tables
+    below don't change when tables get other dishes: the same object is returned until a customer moves.
     """
-    cdef Units units = Units()
+    cdef Units units
     cdef vector[int32_t] unit_of_table, unit_of_customer
     cdef vector[int32_t] table_unit, tables_seen
     cdef vector[int64_t] fill
     cdef int64_t i, n = store.n_customers, start
     cdef int32_t table, unit, below, t
+    cdef bint flat = True           # whether no unit has tables below it
+    asked = level, with_customers
+    if store.units_at != store.changes:
+        store.units_found = None
+    elif store.units_found is not None and asked in store.units_found:
+        units = store.units_found[asked]
+        units.kept(store)
+        return units
+    units = Units()
     unit_of_table.assign(store.pool.size(), -1)
     unit_of_customer.assign(n, -1)
     with nogil:
@@ -227,6 +237,7 @@ def index_units(ExplicitStore store not None, const int32_t[::1] home not None,
                     tables_seen.resize(start)
                     break
                 tables_seen.push_back(table)
+                flat = flat and node_level[store.pool[table].node] == level
                 if node_level[store.pool[table].node] == level:
                     unit = <int32_t>units.code.size()
                     units.code.push_back(~table)
@@ -261,6 +272,9 @@ def index_units(ExplicitStore store not None, const int32_t[::1] home not None,
             units.table[fill[unit]] = tables_seen[i]
             fill[unit] += 1
     units.found_in(store, level)
+    if flat:
+        store.units_found = {**(store.units_found or {}), asked: units}
+        store.units_at = store.changes
     return units
 
 
