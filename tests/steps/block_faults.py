@@ -6,7 +6,6 @@ from block_cases import (
     Watched,
     check_block_bounds,  # noqa: F401
     check_bounded_chain,  # noqa: F401
-    check_units,  # noqa: F401 - among the checks below
     side_by_side,
     state_number,
     twin_of,

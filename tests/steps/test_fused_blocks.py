@@ -7,6 +7,7 @@ import pytest
 from block_cases import (
     STORES,
     Watched,
+    check_units,
     side_by_side,
     state_number,
     twin_of,
@@ -22,6 +23,10 @@ from hdpkit.testing.pvalues import SampledTests
 NEW = -1
 SEEDS = range(15)
 AGREES = 1e-11  # seen: 3e-14
+
+
+def test_units_that_were_kept_are_those_found_anew():
+    check_units()
 
 
 def agreement(move, store, seed, times):
