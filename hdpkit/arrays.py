@@ -1,4 +1,4 @@
-"""Types of arrays, for annotations."""
+"""Types of arrays, for annotations, and sums of numbers by key."""
 
 from __future__ import annotations
 
@@ -18,3 +18,10 @@ AnyInts: TypeAlias = npt.NDArray[Any]
 
 IntsOrList: TypeAlias = Sequence[int] | npt.NDArray[Any]
 """Whole numbers of any type, in an array or a list."""
+
+
+def sums_by_key(keys: AnyInts, *columns: AnyInts) -> Any:
+    """Distinct keys, ascending, and for each column of whole numbers the sums of its entries by key."""
+    distinct, place = np.unique(keys, return_inverse=True)
+    sums = (np.bincount(place, weights=column, minlength=len(distinct)) for column in columns)
+    return distinct, *(one.astype(np.int64) for one in sums)

@@ -9,7 +9,7 @@ from typing import Any, NotRequired, TypedDict
 import numpy as np
 import numpy.typing as npt
 
-from hdpkit.arrays import Floats, Int32s, Int64s
+from hdpkit.arrays import Floats, Int32s, Int64s, sums_by_key
 from hdpkit.checks import LARGEST_SEED, number_array, real_number, whole_number
 from hdpkit.data.corpus import Cells
 from hdpkit.errors import DataError, ParameterError, short_repr
@@ -191,10 +191,7 @@ def cell_counts(
         end = begin + int(of.sum(dtype=np.int64))
         nodes = documents[first : first + _CELLS].astype(np.int64) + topology.first[-1]
         keys = np.repeat(nodes, of) * base
-        keys, place = np.unique(keys + runs["run_dish"][begin:end], return_inverse=True)
-        counts = np.zeros(len(keys), dtype=np.int64)
-        np.add.at(counts, place, runs["run_count"][begin:end])
-        found.append((keys, counts))
+        found.append(sums_by_key(keys + runs["run_dish"][begin:end], runs["run_count"][begin:end]))
         begin = end
     return _together(found)
 
@@ -209,11 +206,8 @@ def with_one_table_each(
         own = keys[here]
         found.append((own, customers[here]))
         above = topology.parent[own // base].astype(np.int64) * base + own % base
-        keys = np.append(keys[~here], above)
-        keys, place = np.unique(keys, return_inverse=True)
-        sums = np.zeros(len(keys), dtype=np.int64)
-        np.add.at(sums, place, np.append(customers[~here], np.ones_like(above)))
-        customers = sums
+        new = np.append(customers[~here], np.ones_like(above))
+        keys, customers = sums_by_key(np.append(keys[~here], above), new)
     return _together([*found, (keys, customers)])
 
 
@@ -223,9 +217,7 @@ def _together(found: list[tuple[Int64s, Int64s]]) -> tuple[Int64s, Int64s]:
         return np.empty(0, dtype=np.int64), np.empty(0, dtype=np.int64)
     if len(found) == 1:
         return found[0]
-    keys, place = np.unique(np.concatenate([keys for keys, _ in found]), return_inverse=True)
-    counts = np.zeros(len(keys), dtype=np.int64)
-    np.add.at(counts, place, np.concatenate([counts for _, counts in found]))
+    keys, counts = sums_by_key(*(np.concatenate(pieces) for pieces in zip(*found, strict=True)))
     return keys, counts
 
 
@@ -276,8 +268,7 @@ def check_counts(
     upward = parent[lower] * base + keys[lower] % base
     if topology.lead is not None:  # customers of a restaurant may sit in any of its arms
         own = topology.restaurants(node).astype(np.int64) * base + keys % base
-        keys, place = np.unique(own, return_inverse=True)
-        customers = np.bincount(place, weights=customers, minlength=len(keys)).astype(np.int64)
+        keys, customers = sums_by_key(own, customers)
     expected = np.zeros(len(keys), dtype=np.int64)
     for wanted, counts in (data, (upward, tables[lower])):
         place = np.searchsorted(keys, wanted)

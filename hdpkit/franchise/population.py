@@ -46,6 +46,7 @@ from hdpkit.stores import (
     detail_of,
 )
 from hdpkit.stores._counts import CellsStore, CountsStore
+from hdpkit.stores.frozen import count_columns
 
 
 def cloned(name: str, part: Part, state: Any) -> Part:
@@ -464,9 +465,7 @@ class CustomersByCell(Customers):
         base = int(runs["run_dish"].max()) + 1
         data = cell_counts(runs, topology.cells, topology, base)
         keys, customers = with_one_table_each(*data, base, topology)
-        columns = (keys // base, keys % base, customers, np.ones_like(keys))
-        names = ("count_node", "count_dish", "count_customers", "count_tables")
-        counts = {name: column.astype(np.int32) for name, column in zip(names, columns, strict=True)}
+        counts = count_columns(keys // base, keys % base, customers, np.ones_like(keys))
         state.store.thaw({**runs, **counts, "cell_key": np.zeros(4, dtype=np.int32)})
         state.bank.thaw(None)
         state.n_changes += 1

@@ -7,11 +7,12 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from hdpkit.arrays import Int64s
+from hdpkit.arrays import Int64s, sums_by_key
 from hdpkit.numerics import add_up, lgamma, log
 from hdpkit.random import ChoiceSource
 from hdpkit.stores._labelled_seating import draw_sizes
 from hdpkit.stores._seating import Seating
+from hdpkit.stores.frozen import count_columns
 
 
 def columns_of(store: Any, n_nodes: int) -> Any:
@@ -80,14 +81,10 @@ def draw_size_counts_in_dishes(bank: Any, d: float, source: ChoiceSource) -> tup
     """Draw the sizes of the tables of restaurants in dishes; ascending, and the number of tables of each."""
     customers, tables = _sorted(*bank.cells())
     here = np.zeros(len(tables), dtype=np.int32)
-    seating = {
-        "dish": np.empty(int(customers.max(initial=0)), dtype=np.int32), "count_node": here,
-        "count_dish": here, "count_customers": customers.astype(np.int32),
-        "count_tables": tables.astype(np.int32),
-    }  # fmt: skip
-    drawn = draw_sizes(seating, source, np.array([d]))
-    sizes, place = np.unique(drawn["bin_size"], return_inverse=True)
-    return sizes.astype(np.int64), np.bincount(place, weights=drawn["bin_count"]).astype(np.int64)
+    dish = np.empty(int(customers.max(initial=0)), dtype=np.int32)
+    drawn = draw_sizes({"dish": dish, **count_columns(here, here, customers, tables)}, source, np.array([d]))
+    sizes, counts = sums_by_key(drawn["bin_size"].astype(np.int64), drawn["bin_count"])
+    return sizes, counts
 
 
 def _sorted(customers: Int64s, tables: Int64s) -> tuple[Int64s, Int64s]:

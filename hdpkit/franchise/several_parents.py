@@ -14,7 +14,7 @@ from typing import Any, Self
 import numpy as np
 import scipy
 
-from hdpkit.arrays import Floats, Int32s, Int64s
+from hdpkit.arrays import Floats, Int32s, Int64s, sums_by_key
 from hdpkit.checks import number_array
 from hdpkit.data import GroupedData
 from hdpkit.errors import DataError, DeclarationError, ParameterError
@@ -314,10 +314,8 @@ class GraphTopology(FixedHomes):
     def by_restaurant(self, node: Int64s, *columns: Int64s) -> tuple[Int64s, Int64s, Int64s, Int64s]:
         dish, customers, tables = columns
         base = int(dish.max(initial=0)) + 1
-        pairs, place = np.unique(self.lead[node].astype(np.int64) * base + dish, return_inverse=True)
-        sums = (np.bincount(place, weights=n, minlength=len(pairs)) for n in (customers, tables))
-        customers, tables = (found.astype(np.int64) for found in sums)
-        return pairs // base, pairs % base, customers, tables
+        pairs, *sums = sums_by_key(self.lead[node].astype(np.int64) * base + dish, customers, tables)
+        return pairs // base, pairs % base, *sums
 
     def map_arms(self, after: GraphTopology, to: Int64s) -> None:
         """Set the numbers of arms to further parents in a larger graph, where restaurant r is to[r]."""

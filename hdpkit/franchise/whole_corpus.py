@@ -20,7 +20,7 @@ import numpy as np
 import numpy.typing as npt
 
 from hdpkit._count_changes import add_up_sparse
-from hdpkit.arrays import Int64s
+from hdpkit.arrays import Int64s, sums_by_key
 from hdpkit.errors import StateError
 
 
@@ -61,10 +61,9 @@ def _longer(one: Int64s, other: Int64s) -> Int64s:
 def _joined(one: Int64s, other: Int64s) -> Int64s:
     """The pairs of both with their numbers."""
     rows = np.concatenate([one, other])
-    pairs, place = np.unique(rows[:, :2], axis=0, return_inverse=True)
-    numbers = np.zeros(len(pairs), dtype=np.int64)
-    np.add.at(numbers, place.ravel(), rows[:, 2])
-    return np.column_stack([pairs, numbers])
+    base = int(rows[:, 1].max(initial=0)) + 1
+    pairs, numbers = sums_by_key(rows[:, 0] * base + rows[:, 1], rows[:, 2])
+    return np.column_stack([pairs // base, pairs % base, numbers])
 
 
 @attrs.frozen(eq=False)

@@ -1,8 +1,9 @@
-"""The number of selected terms of a sparse topic, in Python, and the proportions that dishes select.
+"""Selected terms of sparse topics, and the proportions of the vocabulary that dishes select.
 
 Term v of topic k is selected with probability pi_k, and the topic is Dirichlet(lambda) over its selected
 terms (Wang & Blei 2009). For a dish with n customers and a distinct terms, these a terms are selected; the
-selection of the other V - a terms is summed over, by the total number R = a .. V of selected terms.
+selection of the other V - a terms is summed over, by the total number R = a .. V of selected terms
+(`_selection.pyx`).
 """
 
 from __future__ import annotations
@@ -13,9 +14,8 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-import scipy
 
-from hdpkit.arrays import Floats, Int32s, Int64s
+from hdpkit.arrays import Floats, Int32s
 from hdpkit.checks import number_array, whole_number
 from hdpkit.errors import DataError, DeclarationError, StateError
 from hdpkit.measures._sparse_dirichlet_multinomial import ProportionTable
@@ -39,78 +39,6 @@ def check_n_terms(value: Any) -> int:
     return int(value)
 
 
-class SelectionReference:
-    """The distribution of R, the number of selected terms, given a distinct terms and n customers."""
-
-    # 1 <= a <= V, or a = n = 0. The proportion pi has the prior Beta(r, s) and is integrated out, or is
-    # given by log_pi = log pi and log_rest = log(1 - pi). Compiled: `_selection.Selection`.
-
-    def __init__(
-        self,
-        n_terms: int,
-        smoothing: float,
-        *,
-        r: float | None = None,
-        s: float | None = None,
-        log_pi: float | None = None,
-        log_rest: float | None = None,
-    ) -> None:
-        self.n_terms = n_terms
-        self.smoothing = smoothing
-        self.shapes = np.array([r, s], dtype=float)  # NaN if pi is given
-        self.log_pi, self.log_rest = log_pi, log_rest
-
-    def log_prior(self, R: Int64s) -> Floats:
-        """Log probability p(R) of one set of R selected terms: shape (n,)."""
-        if self.log_pi is not None and self.log_rest is not None:
-            return R * self.log_pi + (self.n_terms - R) * self.log_rest
-        r, s = self.shapes
-        return np.asarray(scipy.special.betaln(r + R, s + self.n_terms - R) - scipy.special.betaln(r, s))
-
-    def log_weights(self, a: int, n: int) -> Floats:
-        """log C(V-a, y) p(a+y) g(a+y; n), g(R; n) = G(lambda R) / G(lambda R + n), for y = 0 .. V - a."""
-        V, size, gammaln = self.n_terms, self.smoothing, scipy.special.gammaln
-        y = np.arange(V - a + 1)
-        choices = gammaln(V - a + 1) - gammaln(y + 1) - gammaln(V - a - y + 1)
-        if n == 0:  # g(R; 0) = 1, also for R = 0
-            return np.asarray(choices + self.log_prior(a + y))
-        with np.errstate(divide="ignore"):
-            seating = np.where(
-                a + y > 0, gammaln(np.maximum(size * (a + y), 1e-300)) - gammaln(size * (a + y) + n), -np.inf
-            )
-        return np.asarray(choices + self.log_prior(a + y) + seating)
-
-    def log_sum(self, a: int, n: int) -> float:
-        """log Z(a, n): the logarithm of the sum of these weights."""
-        return _log_sum(self.log_weights(a, n))
-
-    def coefficients(self, a: int, n: int) -> tuple[float, float]:
-        """The factor of n_v + lambda for a term that the dish has, and f(v) of any other term."""
-        # Z(a, n+1) / Z(a, n), and lambda Z(a+1, n+1) / Z(a, n); 0 if there is no such term.
-        log_sum = self.log_sum(a, n)
-        inside = math.exp(self.log_sum(a, n + 1) - log_sum) if a > 0 else 0.0
-        outside = self.smoothing * math.exp(self.log_sum(a + 1, n + 1) - log_sum) if a < self.n_terms else 0.0
-        return inside, outside
-
-    def log_ratio(self, a0: int, n0: int, a1: int, n1: int) -> float:
-        """log Z(a1, n1) / Z(a0, n0)."""
-        return self.log_sum(a1, n1) - self.log_sum(a0, n0)
-
-    def expected(self, a: int, n: int) -> float:
-        """Mean number of selected terms."""
-        return float(np.sum(np.exp(self._log_law(a, n)) * np.arange(a, self.n_terms + 1)))
-
-    def draw(self, a: int, n: int, source: ChoiceSource) -> int:
-        """Draw the number of selected terms in addition to those of the dish."""
-        if a == self.n_terms:
-            return 0
-        return int(source.choose(np.exp(self._log_law(a, n))))
-
-    def _log_law(self, a: int, n: int) -> Floats:
-        weights = self.log_weights(a, n)
-        return np.asarray(weights - _log_sum(weights))
-
-
 def draw_topic(law: Any, n: int, shapes: Floats, smoothing: float, source: ChoiceSource) -> Floats:
     """Draw a topic given its n customers: which terms are selected, by ``law``, and their proportions."""
     # ``shapes`` has n_v + smoothing for terms with customers, and 0 for others; so has the topic for others.
@@ -123,13 +51,6 @@ def draw_topic(law: Any, n: int, shapes: Floats, smoothing: float, source: Choic
     if selected.any():
         topic[selected] = source.dirichlet(shapes[selected])
     return topic
-
-
-def _log_sum(weights: Floats) -> float:
-    """log sum exp of log weights, at least one of which is finite."""
-    # scipy.special.logsumexp, which supports arrays of several libraries, takes ten times longer.
-    largest = weights.max()
-    return float(largest + np.log(np.exp(weights - largest).sum()))
 
 
 # ---------------------------------------------------------------------------------------- stored proportions

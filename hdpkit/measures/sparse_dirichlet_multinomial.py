@@ -26,7 +26,6 @@ from hdpkit.measures.selection import (
     SMALLEST,
     SelectionBank,
     SelectionProportions,
-    SelectionReference,
     check_n_terms,
     draw_topic,
 )
@@ -137,7 +136,6 @@ class SparseDirichletMultinomial(CountsTerms, OwnParameter):
         validator=attrs.validators.optional(lambda instance, attribute, value: check_n_terms(value)),
     )
 
-    numerics: ClassVar[Any] = Selection  # the sums over selections
     predicts: ClassVar[bool] = True
     held = SMOOTHING
     smallest, largest, in_range = SMALLEST, LARGEST, "from 1e-6 to 1e6"
@@ -176,7 +174,7 @@ class SparseDirichletMultinomial(CountsTerms, OwnParameter):
             "n_terms": self.n_terms,
         }  # fmt: skip
 
-    def law(self, given: Sequence[float] | None = None, smoothing: float | None = None) -> Any:
+    def law(self, given: Sequence[float] | None = None, smoothing: float | None = None) -> Selection:
         """The sums over selections: pi integrated out, or with this log pi and log(1 - pi).
 
         Parameters
@@ -190,8 +188,8 @@ class SparseDirichletMultinomial(CountsTerms, OwnParameter):
         given = of_all if given is None else given
         size = self.smoothing_without_values if smoothing is None else smoothing
         if given is not None:
-            return self.numerics(self.n_terms, size, log_pi=given[0], log_rest=given[1])
-        return self.numerics(self.n_terms, size, r=shapes[0], s=shapes[1])
+            return Selection(self.n_terms, size, log_pi=given[0], log_rest=given[1])
+        return Selection(self.n_terms, size, r=shapes[0], s=shapes[1])
 
     def law_numbers(self) -> tuple[Any, Any]:
         """r and s, or None; and log pi and log(1 - pi) of all dishes, or None."""
@@ -357,5 +355,5 @@ def _examples(kind: type[SparseDirichletMultinomial]) -> list[SparseDirichletMul
 
 
 SparseDirichletMultinomialReference = in_python(
-    "sparse-dirichlet-multinomial", SparseDirichletMultinomial, _examples, numerics=SelectionReference
+    "sparse-dirichlet-multinomial", SparseDirichletMultinomial, _examples
 )

@@ -28,14 +28,14 @@ def run_sequences(
     state: Any, step: Step, source: ChoiceSource, *arguments: Any, slices: bool = False, threads: int = 1
 ) -> Any:
     """Run a step over sequences, which sets the weights of new states."""
-    above, readable = state.root.weights, state.forced_kernel == "reference"
+    above = state.root.weights
     if above is None or state.root.kind == "restaurant":
         raise StateError(
             "root", state.root.kind, "weights that are part of the state",
             "Build hk.Franchise(..., store='counts', root='weights').",
         )  # fmt: skip
     dishes = state.population.dishes()
-    plan = SequencePlan(state.measure, state.data, above, dishes, slices, threads, readable)
+    plan = SequencePlan(state.measure, state.data, above, dishes, slices, threads)
     with above.births_given():
         return run_unchecked(state, step, plan, *arguments, source=source)
 

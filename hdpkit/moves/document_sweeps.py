@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from hdpkit._count_changes import write_sparse
-from hdpkit.arrays import Floats, Int32s, Int64s
+from hdpkit.arrays import Floats, Int32s, Int64s, sums_by_key
 from hdpkit.errors import StateError
 from hdpkit.franchise.arguments import check_source
 from hdpkit.franchise.franchise import Franchise
@@ -25,6 +25,7 @@ from hdpkit.steps._table_counts import tables_drawn
 from hdpkit.steps.documents import draw_shard_topics, settle_shards, sweep_shards
 from hdpkit.steps.fused._document_workspace import DocumentWorkspace
 from hdpkit.steps.fused._fused_documents import FEW
+from hdpkit.stores.frozen import count_columns
 
 MOVE, TABLES = 0, 1  # last words of the streams of a document
 
@@ -109,14 +110,12 @@ class Assigned:
         node, slot, customers = _entries(state, dish, n_slots)
         tables = self._tables(state, node, slot, customers, n_slots)
         at_root = frozen["count_node"] == 0
-        below = {"count_node": node, "count_dish": slot, "count_customers": customers, "count_tables": tables}
+        below = count_columns(node, slot, customers, tables)
         change = np.zeros(n_slots, dtype=np.int64)
         np.add.at(change, slot, tables)
         np.subtract.at(change, frozen["count_dish"][~at_root], frozen["count_tables"][~at_root])
-        state.store.thaw(
-            {"dish": dish}
-            | {name: np.append(frozen[name][at_root], own).astype(np.int32) for name, own in below.items()}
-        )
+        columns = {name: np.append(frozen[name][at_root], own) for name, own in below.items()}
+        state.store.thaw({"dish": dish, **columns})
         return np.bincount(after, minlength=n_slots) - np.bincount(before, minlength=n_slots), change
 
     def block(self, number: int, n_blocks: int) -> bytes:
@@ -139,9 +138,8 @@ class Assigned:
 
     def _count(self, of_terms: Int64s, before: Int64s, after: Int64s) -> None:
         """Changes of counts by term and slot."""
-        places, at = np.unique(np.append(of_terms + before, of_terms + after), return_inverse=True)
-        changes = np.zeros(len(places), dtype=np.int64)
-        np.add.at(changes, at, np.repeat([-1, 1], len(before)))
+        cells, signs = np.append(of_terms + before, of_terms + after), np.repeat([-1, 1], len(before))
+        places, changes = sums_by_key(cells, signs)
         self._places, self._changes = places[changes != 0], changes[changes != 0]
 
     def _tables(self, state: State, node: Int64s, slot: Int64s, customers: Int64s, n_slots: int) -> Int64s:

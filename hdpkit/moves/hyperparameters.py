@@ -28,7 +28,7 @@ from hdpkit.franchise.hyperparameters import Sharers
 from hdpkit.moves.parameters import proposed_from_prior, update_dishes
 from hdpkit.moves.protocol import EVERYWHERE, Move, MoveInfo, something_to_do
 from hdpkit.moves.registry import moves
-from hdpkit.moves.slice import Scale, slice_within
+from hdpkit.moves.slice import Scale, drawn_within
 from hdpkit.numerics import add_up, rising_sum
 from hdpkit.priors import Beta, Gamma, draw_beta, draw_from, log_density_at
 from hdpkit.random import ChoiceSource
@@ -317,7 +317,7 @@ class Concentration(ByMethod):
         law = None if prior is None else state.topology.law_of(state, shared)
         if prior is not None and law is not None:
             value = float(state.concentration(shared.name))
-            after = slice_within(
+            after = drawn_within(
                 Scale(0.0, math.inf), lambda x: law(x) + log_density_at(prior, x), value, self.width, rng
             )
             state.set_concentration(shared.name, after)
@@ -447,7 +447,7 @@ def _slice(
             + log_density_at(prior, y)
         )
 
-    after = slice_within(scale, log_target, theta + shift, width, source)
+    after = drawn_within(scale, log_target, theta + shift, width, source)
     return theta if after == theta + shift else after - shift
 
 
@@ -554,7 +554,7 @@ def slice_discount(
             total += add_up(log_density_at(shifted, float(one)) for one in own + value)
         return total + log_density_at(prior, value)
 
-    return slice_within(scale, log_target, d, width, source)
+    return drawn_within(scale, log_target, d, width, source)
 
 
 moves.register("discount", Discount, lambda: [Discount(), Discount("slice")])

@@ -15,7 +15,7 @@ from hdpkit.errors import ParameterError
 from hdpkit.franchise.franchise import Franchise
 from hdpkit.moves.protocol import EVERYWHERE, Move, MoveInfo, accepts, something_to_do
 from hdpkit.moves.registry import moves
-from hdpkit.moves.slice import Scale, slice_sample
+from hdpkit.moves.slice import Scale, drawn_within, slice_sample
 from hdpkit.numerics import add_up
 from hdpkit.priors import Each, Prior, log_density_at, support_of
 from hdpkit.random import ChoiceSource
@@ -79,36 +79,19 @@ def update_parameter(
     """Update one parameter that has a prior, on the given scale; return whether it changed."""
     prior = state.measure.priors[name]
     x = state.base_parameters[name]
-    here = scale.to(x)
 
-    def log_target(y: float) -> float:
-        value = scale.back(y)
-        if not scale.low < value < scale.high:
-            return -math.inf
+    def log_target(value: float) -> float:
         try:
             state.set_base_parameters(**{name: value})
         except ParameterError:
             return -math.inf
         # Parameters of dishes in the state may also depend on this parameter.
         kept = add_up(part.log_density(state) for part in state.measure_parts.values())
-        return state.log_likelihood() + kept + log_density_at(prior, value) + scale.log_jacobian(value)
+        return state.log_likelihood() + kept + log_density_at(prior, value)
 
-    there = updated_on_line(log_target, here, method, width, rng)
-    # back(to(x)) may differ from x in the last bit: an unchanged value must stay exactly the same.
-    state.set_base_parameters(**{name: x if there is None else scale.back(there)})
-    return there is not None
-
-
-def updated_on_line(
-    log_target: Callable[[float], float], here: float, method: str, width: float, rng: ChoiceSource
-) -> float | None:
-    """Return a new point on the real line, by an update that leaves a density invariant; None: no change."""
-    if method == "slice":
-        there = slice_sample(log_target, here, width, rng)
-    else:
-        candidate = here + width * rng.normal()
-        there = candidate if accepts(log_target(candidate) - log_target(here), rng) else here
-    return None if there == here else there
+    after = drawn_within(scale, log_target, x, width, rng, method)
+    state.set_base_parameters(**{name: after})
+    return after != x
 
 
 moves.register(
@@ -307,17 +290,14 @@ class Smoothing(Move):
         current = float(bank.parameter(slot))
         if log_prior is None:
             return proposed_from_prior(measure, current, log_likelihood, rng)
+
+        def log_target(value: float) -> float:
+            of_prior = float(log_prior(value))
+            return of_prior + float(log_likelihood(value)) if of_prior > -math.inf else of_prior
+
         scale = self._scale(measure.smoothing.prior)
-
-        def log_target(y: float) -> float:
-            value = scale.back(y)
-            log_density = log_prior(value) if scale.low < value < scale.high else -math.inf
-            if log_density == -math.inf:
-                return log_density
-            return float(log_density + log_likelihood(value) + scale.log_jacobian(value))
-
-        moved = updated_on_line(log_target, scale.to(current), self.method, self.width, rng)
-        return (current if moved is None else scale.back(moved)), MoveInfo(1, int(moved is not None))
+        after = drawn_within(scale, log_target, current, self.width, rng, self.method)
+        return after, MoveInfo(1, int(after != current))
 
 
 def _one_a_dish(state: Franchise) -> bool:

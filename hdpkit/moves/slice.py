@@ -6,6 +6,7 @@ import math
 from collections.abc import Callable
 
 from hdpkit.errors import StateError
+from hdpkit.moves.protocol import accepts
 from hdpkit.numerics import exp, log
 from hdpkit.random import ChoiceSource
 
@@ -80,18 +81,25 @@ def slice_sample(
     return x  # the slice is narrower than the spacing of floats
 
 
-def slice_within(
-    scale: Scale, log_density: Callable[[float], float], x: float, width: float, source: ChoiceSource
+def drawn_within(
+    scale: Scale,
+    log_density: Callable[[float], float],
+    x: float,
+    width: float,
+    source: ChoiceSource,
+    method: str = "slice",
 ) -> float:
-    """The same for a number within the interval of a scale, on that scale."""
+    """The same for a number within the interval of a scale, on that scale, or by "metropolis" steps."""
 
     def density(position: float) -> float:
         y = scale.back(position)
-        if not (scale.low < y < scale.high and math.isfinite(y)):
-            return -math.inf
-        return log_density(y) + scale.log_jacobian(y)
+        return log_density(y) + scale.log_jacobian(y) if scale.low < y < scale.high else -math.inf
 
     here = scale.to(x)
-    there = slice_sample(density, here, width, source)
+    if method == "slice":
+        there = slice_sample(density, here, width, source)
+    else:
+        candidate = here + width * source.normal()
+        there = candidate if accepts(density(candidate) - density(here), source) else here
     # back(to(x)) may differ from x in the last bit: an unchanged value must stay exactly the same.
     return x if there == here else scale.back(there)

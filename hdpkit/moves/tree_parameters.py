@@ -14,7 +14,7 @@ from hdpkit.franchise.several_parents import GraphTopology, drawn_weights
 from hdpkit.franchise.state_topology import StickyTopology
 from hdpkit.moves.protocol import EVERYWHERE, Move, MoveInfo, something_to_do
 from hdpkit.moves.registry import moves
-from hdpkit.moves.slice import Scale, slice_within
+from hdpkit.moves.slice import Scale, drawn_within
 from hdpkit.numerics import log
 from hdpkit.priors import log_density_at
 from hdpkit.random import ChoiceSource
@@ -122,15 +122,15 @@ class Sticky(Move):
             return float(law(a, k)) + prior
 
         if of_alpha is None:
-            after = slice_within(Scale(0.0, math.inf), lambda k: log_target(alpha, k), kappa, self.width, rng)
+            after = drawn_within(Scale(0.0, math.inf), lambda k: log_target(alpha, k), kappa, self.width, rng)
             set_kappa(state, after)
             return MoveInfo(1, int(after != kappa))
         total, share = alpha + kappa, kappa / (alpha + kappa)
-        total = slice_within(  # the area of (alpha, kappa) is total times that of (total, share)
+        total = drawn_within(  # the area of (alpha, kappa) is total times that of (total, share)
             Scale(0.0, math.inf),
             lambda s: log_target(s * (1.0 - share), s * share) + log(s), total, self.width, rng,
         )  # fmt: skip
-        share = slice_within(
+        share = drawn_within(
             Scale(0.0, 1.0), lambda r: log_target(total * (1.0 - r), total * r), share, self.width, rng
         )
         state.set_concentration(declared.name, total * (1.0 - share))

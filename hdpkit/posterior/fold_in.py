@@ -18,7 +18,6 @@ import numpy as np
 import numpy.typing as npt
 import scipy
 
-import hdpkit.steps._new_groups as compiled
 from hdpkit.arrays import Floats, Int64s
 from hdpkit.checks import whole_number
 from hdpkit.data import Corpus, GroupedData, Groups
@@ -35,7 +34,7 @@ from hdpkit.measures.by_restaurant import SAME, ByRestaurant, NewRestaurants, Re
 from hdpkit.numerics import exp_each
 from hdpkit.priors import Each
 from hdpkit.random import ChoiceSource, Purpose, Seed, as_source
-from hdpkit.steps import new_groups as reference
+from hdpkit.steps._new_groups import NewGroups
 
 _NAMED = 5  # most unknown terms or label values listed in an error
 
@@ -228,13 +227,11 @@ class NewGroupModel:
     concentration: float  # of all groups
     discount: float  # of all groups
     repeats: Repeats = SAME  # how dishes differ by group
-    readable: bool = False  # whether to use the readable kernel
 
-    def new_groups(self) -> Any:
-        """The groups in the form of a kernel."""
-        kind = reference.NewGroups if self.readable else compiled.NewGroups
+    def new_groups(self) -> NewGroups:
+        """The groups in the form of the compiled sweeps."""
         parents = self.parents
-        return kind(
+        return NewGroups(
             self.density, parents.share, self.row, self.layout.begins, parents.parent,
             self.concentration, self.discount, *self.repeats,
         )  # fmt: skip
@@ -309,7 +306,6 @@ def _fixed(
         concentration=float(franchise.hyperparameters.theta[nodes][0]),
         discount=float(franchise.hyperparameters.d[nodes][0]),
         repeats=state.repeats,
-        readable=franchise.forced_kernel == "reference",
     )
     return fixed.with_densities(density, log_scale) if state.repeats.differ else fixed
 

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
-from hdpkit.arrays import Floats, Int32s, Int64s
+from hdpkit.arrays import Floats, Int32s, Int64s, sums_by_key
 from hdpkit.checks import choice
 from hdpkit.data import Corpus
 from hdpkit.data.corpus import Cells
@@ -25,6 +25,7 @@ from hdpkit.priors import Prior, draw_from
 from hdpkit.random import ChoiceSource, Purpose, Seed, as_source
 from hdpkit.steps._table_counts import tables_drawn
 from hdpkit.stores import FrozenCells, FrozenSeating
+from hdpkit.stores.frozen import COUNTED, count_columns
 
 Franchise = Any  # of several kinds of data; the module of that class imports this one
 SEATED = ("seating", "dishes")
@@ -42,7 +43,7 @@ def simulate_cells(franchise: Franchise, source: ChoiceSource, keep: str | None)
     if keep in SEATED:
         slots = franchise.slots.occupied_slots()
         pairs = dishes_of_documents(franchise)
-        counted = {name: frozen["seating"][name] for name in _COUNTED}
+        counted = {name: frozen["seating"][name] for name in COUNTED}
     else:
         pairs, counted, n_dishes = _drawn_seating(franchise, source.generator)
         slots = np.arange(n_dishes, dtype=np.int32)
@@ -70,7 +71,7 @@ def simulate_cells(franchise: Franchise, source: ChoiceSource, keep: str | None)
     data = franchise.data.with_cells(Cells.of(begin, (cells % n_terms).astype(np.int32), totals))
     seating = FrozenCells(
         runs.astype(np.int32), dish.astype(np.int32), count.astype(np.int32), np.zeros(4, np.int32),
-        *(counted[name] for name in _COUNTED),
+        *(counted[name] for name in COUNTED),
     ).arrays()  # fmt: skip
     if burst is not None:
         share = np.asarray(topics)[np.searchsorted(slots, dish), term]
@@ -85,18 +86,15 @@ def burst_of(measure: Any) -> float | None:
     return float(measure.concentration) if isinstance(measure, Bursty) else None
 
 
-_COUNTED = ("count_node", "count_dish", "count_customers", "count_tables")
-
-
 def dishes_of_documents(franchise: Franchise) -> tuple[Int64s, Int64s, Int64s]:
     """Document, slot of the dish and number of customers of each pair that has customers."""
-    frozen, first = franchise.store.freeze(), int(franchise.topology.first[-1])
-    own = frozen["count_node"] >= first
-    return (
-        frozen["count_node"][own].astype(np.int64) - first,
-        frozen["count_dish"][own].astype(np.int64),
-        frozen["count_customers"][own].astype(np.int64),
-    )
+    return _in_documents(franchise.store.freeze(), int(franchise.topology.first[-1]))
+
+
+def _in_documents(counts: Mapping[str, Int32s], first: int) -> tuple[Int64s, Int64s, Int64s]:
+    deep = counts["count_node"] >= first
+    node, dish, customers = (counts[name][deep].astype(np.int64) for name in COUNTED[:3])
+    return node - first, dish, customers
 
 
 def _drawn_seating(
@@ -123,7 +121,8 @@ def _drawn_seating(
     else:
         eaten = np.unique(generator.integers(0, most, size=total), return_inverse=True)[1]
     n_dishes = int(eaten.max()) + 1
-    columns = [_counted(np.zeros(total, np.int64), eaten, None, n_dishes)]
+    served, n = np.unique(eaten, return_counts=True)
+    columns = [(np.zeros_like(served), served, n, np.ones_like(n))]
     pending = {0: eaten}
     for where, size in reversed(tables):
         dish = np.empty(len(where), dtype=np.int64)
@@ -136,12 +135,8 @@ def _drawn_seating(
             for node, own in _by_number(where)
             if node < first
         }
-    counted = dict(
-        zip(_COUNTED, (np.concatenate(c).astype(np.int32) for c in zip(*columns, strict=True)), strict=True)
-    )
-    deep = counted["count_node"] >= first
-    pairs = tuple(counted[name][deep].astype(np.int64) for name in _COUNTED[:3])
-    return (pairs[0] - first, pairs[1], pairs[2]), counted, n_dishes
+    counts = count_columns(*(np.concatenate(column) for column in zip(*columns, strict=True)))
+    return _in_documents(counts, first), counts, n_dishes
 
 
 def _by_number(numbers: Int64s) -> Iterator[tuple[int, Int64s]]:
@@ -153,16 +148,11 @@ def _by_number(numbers: Int64s) -> Iterator[tuple[int, Int64s]]:
 
 
 def _counted(
-    nodes: Int64s, dishes: Int64s, sizes: Int64s | None, n_dishes: int
+    nodes: Int64s, dishes: Int64s, sizes: Int64s, n_dishes: int
 ) -> tuple[Int64s, Int64s, Int64s, Int64s]:
-    """Restaurant, dish, customers and tables, of tables (or, without sizes, of customers of the root)."""
-    key, place = np.unique(nodes * n_dishes + dishes, return_inverse=True)
-    n_tables = np.bincount(place, minlength=len(key))
-    if sizes is None:  # every dish has one table in the root
-        return key // n_dishes, key % n_dishes, n_tables, np.ones_like(n_tables)
-    customers = np.zeros(len(key), dtype=np.int64)
-    np.add.at(customers, place, sizes)
-    return key // n_dishes, key % n_dishes, customers, n_tables
+    """Restaurant, dish, customers and tables of each pair that has tables."""
+    key, *sums = sums_by_key(nodes * n_dishes + dishes, sizes, np.ones_like(sizes))
+    return key // n_dishes, key % n_dishes, *sums
 
 
 def _broken(n: Int64s, theta: Floats, generator: np.random.Generator) -> tuple[Int64s, Int64s]:

@@ -12,8 +12,6 @@ from hdpkit.vectors cimport vector
 
 
 # ----------------------------------------------------------------------------------------------- sweeps
-# Sweeps over new groups (the readable twin: `hdpkit.steps.new_groups`).
-#
 # A customer's weights have two parts: the entries of its own group, which are few, and the rest, which is
 # (theta + d T) times a number that is computed once for each customer, because densities and shares are
 # fixed. A pass over all dishes is needed only if a draw falls into the second part.
@@ -43,7 +41,8 @@ cdef double product_sum(const double *a, const double *b, int64_t n) noexcept no
 cdef class NewGroups:
     """Groups of customers whose parents' rows and whose dishes' densities are fixed.
 
-    Arguments are those of the readable twin.
+    ``density`` has a row for each distinct value, with the density under each dish and a new one; customers of group g
+    are begins[g] .. begins[g + 1] - 1, each with a ``row``; ``share`` are the rows of parents, ``parent`` that of a group.
     """
 
     cdef const double[:, ::1] density, share

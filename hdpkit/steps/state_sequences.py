@@ -1,18 +1,17 @@
-"""Whole sequences of states of a hidden Markov model at once: the sweep, and the readable filter.
+"""Whole sequences of states of a hidden Markov model at once.
 
 Van Gael et al. 2008: parameters of the dishes, unless they are part of the state, and rows of transition
 probabilities are drawn given the state, then a slice for every transition, uniform below its probability. The
 remainder of the root's weights is broken into further states until no row has more left than the smallest
 slice. Given all this a sequence has finitely many paths, and is drawn by filtering forward and sampling
-backward. The compiled twin of `StateSequences` is `hdpkit.steps.fused._state_sequences`.
+backward.
 """
 
 from __future__ import annotations
 
 import contextvars
 import threading
-from collections.abc import Callable, Sequence
-from functools import partial
+from collections.abc import Sequence
 from typing import Any
 
 import attrs
@@ -25,7 +24,6 @@ from hdpkit.measures.non_conjugate import NonConjugate
 from hdpkit.measures.protocol import log_likelihoods
 from hdpkit.numerics import exp_each
 from hdpkit.random import ChoiceSource
-from hdpkit.random.streams import RandomStream
 from hdpkit.steps import sweeps
 from hdpkit.steps.step import CHAINS, TWO, of_package, step
 from hdpkit.steps.walk import ReferenceWalk
@@ -48,7 +46,6 @@ class SequencePlan:
     dishes: Int32s
     slices: bool
     threads: int
-    readable: bool = False
 
 
 class Rows:
@@ -123,8 +120,7 @@ def sequence_sweep(walk: ReferenceWalk, bank: Any, plan: SequencePlan, source: C
     parameters = [bank.parameter(slot) for slot in live.tolist()] if kept else []
     parameters = parameters or list(measure.draw_many(bank, live, plan.dishes, source))
     keys = source.index(KEYS), source.index(KEYS)
-    kind = StateSequences if plan.readable else compiled.StateSequences
-    paths = kind(states, offsets, keys, plan.slices, plan.threads)
+    paths = compiled.StateSequences(states, offsets, keys, plan.slices, plan.threads)
     if plan.slices:
         paths.set_rows(rows.pi[:, :-1])
         least = paths.draw_slices()
@@ -339,73 +335,6 @@ def concentrations(walk: Any) -> Floats:
     """Concentrations of the rows and of the start row."""
     first = walk.topology.first[-1]
     return np.array([walk.concentration[first + walk.topology.n_fixed], walk.concentration[first]])
-
-
-class StateSequences:
-    """States of all customers of sequences, which a sweep draws: the readable twin."""
-
-    def __init__(
-        self, states: Int32s, offsets: Int64s, keys: tuple[int, int], slices: bool, threads: int
-    ) -> None:
-        self.states, self.offsets, self.keys, self.slices = states, offsets, keys, slices
-        self.slice = np.zeros(len(states))
-
-    def set_rows(self, pi: Floats) -> None:
-        """Transition probabilities: shape (n_states + 1, n_states), the start row last."""
-        self.pi = np.asarray(pi)
-
-    def _row(self, i: int, begin: int) -> Floats:
-        return self.pi[-1 if i == begin else self.states[i - 1]]
-
-    def draw_slices(self) -> float:
-        """Draw a slice for every transition; returns the smallest."""
-        source = RandomStream(self.keys)
-        for begin, end in zip(self.offsets[:-1].tolist(), self.offsets[1:].tolist(), strict=True):
-            for i in range(begin, end):
-                self.slice[i] = self._row(i, begin)[self.states[i]] * source.uniform()
-        return float(self.slice.min(initial=1.0))
-
-    def _possible(self, i: int) -> Floats:
-        """Weight of each transition to customer i, the start row last."""
-        return (self.pi > self.slice[i]).astype(float) if self.slices else self.pi
-
-    def draw(
-        self, first: int, last: int, logs: Floats, likelihoods: Any, index: Int32s, threads: int
-    ) -> None:
-        """Draw the states of sequences first .. last - 1; see the compiled twin."""
-        source = RandomStream((self.keys[1], self.keys[0] + first))
-        base = int(self.offsets[first])
-        for s in range(first, last):
-            begin, end = int(self.offsets[s]), int(self.offsets[s + 1])
-            self._filter(begin, end, partial(_row_of, logs, index, base), source)
-
-    def draw_long(self, sequence: int, likelihoods_of: Callable[[int, int], tuple[Floats, Int32s]]) -> None:
-        """Draw the states of one sequence; see the compiled twin."""
-        first, last = int(self.offsets[sequence]), int(self.offsets[sequence + 1])
-        logs, index = likelihoods_of(first, last)
-        self.draw(sequence, sequence + 1, logs, None, index, 1)
-
-    def _filter(self, begin: int, end: int, logs_of: Callable[[int], Any], source: ChoiceSource) -> None:
-        filters: list[Floats] = []  # logarithms
-        with np.errstate(divide="ignore"):
-            for i in range(begin, end):
-                to, logs = np.log(self._possible(i)), logs_of(i)
-                f = to[-1] if i == begin else np.logaddexp.reduce(filters[-1][:, None] + to[:-1], axis=0)
-                f = f if logs is None else f + logs
-                if not f.max() > -np.inf:
-                    raise FloatingPointError("no state of a sequence is possible: all likelihoods are 0")
-                filters.append(f - f.max())
-            after = -1
-            for i in range(end - 1, begin - 1, -1):
-                f = filters[i - begin]
-                f = f if after < 0 else f + np.log(self._possible(i + 1)[:-1, after])
-                self.states[i] = after = source.choose_log(f)
-
-
-def _row_of(logs: Floats, index: Int32s, base: int, i: int) -> Floats | None:
-    """Log likelihoods of a customer, None without an observation."""
-    row = int(index[i - base])
-    return None if row < 0 else logs[row]
 
 
 sweeps.enter_given.kernel(

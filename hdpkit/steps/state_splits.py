@@ -1,4 +1,4 @@
-"""Split-merge of states of a hidden Markov model: the proposal, its ratio, and the readable filter.
+"""Split-merge of states of a hidden Markov model: the proposal and its ratio.
 
 Two observations are drawn. If they have the same state, all observations of this state are proposed to be
 divided between two states, one for each of the two observations (Jain & Neal 2004; for sequences Hughes,
@@ -9,14 +9,11 @@ filtering forward and sampling backward through the sequences, with predictives 
 given the sides of the scan before. All of these are counts, so the probability of a proposal is a number,
 and the reverse of a merge is the same scans with the last one evaluated at the present states. Tables are
 integrated out: p(states | weights) is a product of Dirichlet-multinomial terms, with kappa. The weight of a
-state is divided by a beta draw. The compiled twin of `draw_sides` is in
-`hdpkit.steps.fused._state_sequences`.
+state is divided by a beta draw.
 """
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable
 from typing import Any
 
 import attrs
@@ -109,7 +106,6 @@ class Scans:
             _distinct_members(np.flatnonzero((which == number) & ~plan.data.missing[members]), members, plan)
             for number in range(len(labels))
         ]
-        self._filter: Callable[..., float] = draw_sides if plan.readable else compiled.draw_sides
 
     def on(self, number: int, side: int, sides: Sides) -> Int32s:
         """Observations on one side of a divided state."""
@@ -151,7 +147,7 @@ class Scans:
         weights[self.places] = np.eye(2)
         sides = np.zeros(len(self.members), dtype=np.int8) if given is None else given.copy()
         within = np.ascontiguousarray(p[labels[:, None, :, None], labels[None, :, None, :]])
-        log_q = self._filter(weights, self.linked, which, within, sides, given is not None, source)
+        log_q = compiled.draw_sides(weights, self.linked, which, within, sides, given is not None, source)
         return sides, log_q
 
     def _predictives(self, who: Int64s, pair: tuple[int, int]) -> Floats:
@@ -374,32 +370,6 @@ def _settle(
     order = used[np.argsort(slot_of[used])]
     bank.rebuild(np.where(plan.data.missing, np.int32(-1), dishes), slot_of[order])
     plan.weights.take(slot_of[order], np.append(psi[order], rest))
-
-
-def draw_sides(
-    weights: Floats,
-    linked: Sides,
-    which: Sides,
-    within: Floats,
-    sides: Sides,
-    given: bool,
-    source: ChoiceSource,
-) -> float:
-    """Draw the sides of observations in order, or take those given; see the compiled twin."""
-    filters: list[Floats] = []
-    for t, weight in enumerate(weights):
-        f = weight * (filters[-1] @ within[which[t - 1], which[t]] if linked[t] else 1.0)
-        filters.append(f / f.sum())
-    log_q = 0.0
-    for t in range(len(weights) - 1, -1, -1):
-        f = filters[t]
-        if t + 1 < len(weights) and linked[t + 1]:
-            f = f * within[which[t], which[t + 1]][:, sides[t + 1]]
-        p = f / f.sum()
-        if not given:
-            sides[t] = int(p[1] > 0.0 and (p[0] <= 0.0 or source.bernoulli(float(p[1]))))
-        log_q += log(p[sides[t]]) if p[sides[t]] > 0.0 else -math.inf
-    return log_q
 
 
 of_package(split_states)

@@ -26,7 +26,7 @@ import attrs
 import numpy as np
 import numpy.typing as npt
 
-from hdpkit.arrays import Floats, Int32s
+from hdpkit.arrays import AnyInts, Floats, Int32s
 from hdpkit.errors import StateError
 from hdpkit.random import ChoiceSource
 from hdpkit.stores import _labelled_seating as compiled
@@ -235,3 +235,12 @@ class FrozenCells(FrozenSeating):
         dish = np.append(dish, np.arange(known, dtype=np.int32)) if known else dish
         columns = (self.count_node, self.count_dish, self.count_customers, self.count_tables)
         return FrozenCounts(dish, *columns)
+
+
+COUNTED = FrozenCounts.names()[1:]
+
+
+def count_columns(node: AnyInts, dish: AnyInts, customers: AnyInts, tables: AnyInts) -> Frozen:
+    """The arrays of counts, given the columns as whole numbers of any type."""
+    columns = (column.astype(np.int32) for column in (node, dish, customers, tables))
+    return dict(zip(COUNTED, columns, strict=True))

@@ -1,9 +1,9 @@
-"""Planted bugs: mistakes in Python code (`readable`, see `planted`) and in fused sweeps (`fused_faults`).
+"""Planted bugs: mistakes in Python code (`readable`, see `planted`) and in compiled code (`fused_faults`).
 
 ``## check, file`` begins the mistakes that a check detects in a file. Of each they have a line
 ``# name: what is wrong`` and the difference: lines that stay (after a space), that go (-) and that come (+);
 the first two kinds are a text that occurs once in the file. ``in file`` begins a further patch. In
-fused sweeps FAULT is true while the mistake is planted (`planting`); patches of a file are applied one after
+compiled code FAULT is true while the mistake is planted (`planting`); patches of a file are applied one after
 the other.
 """
 
@@ -29,7 +29,7 @@ class Patch:
 
 @attrs.frozen
 class PlantedFault:
-    """A mistake in a fused sweep, with the check that fails while it is planted."""
+    """A mistake in compiled code, with the check that fails while it is planted."""
 
     name: str
     caught_by: str
@@ -70,15 +70,15 @@ BUGS = tuple(
 
 (
     FAULTS, BLOCK_FAULTS, OBSERVED_FAULTS, DOCUMENT_FAULTS, CELL_FAULTS, LEVEL_FAULTS, BURST_FAULTS,
-    BURSTY_DOCUMENT_FAULTS, STATE_FAULTS,
+    BURSTY_DOCUMENT_FAULTS, STATE_FAULTS, GROUP_FAULTS,
 ) = (
     tuple(_read(FAULTS_IN / f"{name}.txt"))
     for name in (
         "topics", "blocks", "observed", "documents", "cells", "levels", "bursts", "bursty_documents",
-        "states",
+        "states", "new_groups",
     )
 )  # fmt: skip
 ALL_FAULTS = (
     *FAULTS, *BLOCK_FAULTS, *OBSERVED_FAULTS, *DOCUMENT_FAULTS, *CELL_FAULTS, *LEVEL_FAULTS, *BURST_FAULTS,
-    *BURSTY_DOCUMENT_FAULTS, *STATE_FAULTS,
+    *BURSTY_DOCUMENT_FAULTS, *STATE_FAULTS, *GROUP_FAULTS,
 )  # fmt: skip

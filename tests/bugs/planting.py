@@ -1,4 +1,4 @@
-"""Faults of the fused sweeps: copies of their modules with all of them, compiled once with a switch, take the
+"""Faults of compiled code: copies of its modules with all of them, compiled once with a switch, take the
 place of production while one is planted. They are kept in ``build/planted`` by a digest of all sources.
 """
 
@@ -31,7 +31,8 @@ from bugs import ALL_FAULTS, FAULTS_IN, PlantedFault
 ROOT = Path(__file__).resolve().parents[2]
 SOURCES = ROOT / "hdpkit" / "steps" / "fused"
 PRODUCTION, PACKAGE = "hdpkit.steps.fused", "planted_sweeps"
-MODULES = ("_fused_topics", "_fused_blocks", "_fused_observed", "_fused_documents", "_state_sequences")
+FUSED = ("_fused_topics", "_fused_blocks", "_fused_observed", "_fused_documents", "_state_sequences")
+MODULES = {**dict.fromkeys(FUSED, PRODUCTION), "_new_groups": "hdpkit.steps"}  # and where they are
 OTHERS = ("instruction_set",)  # that they import
 SWITCH = """\
 #ifndef HDPKIT_SWITCH_H
@@ -63,11 +64,15 @@ cdef const hdpkit_document_functions *of_scripts = functions
 """
 
 
+def paths() -> list[Path]:
+    """The modules that are copied."""
+    return [ROOT.joinpath(*package.split("."), f"{name}.pyx") for name, package in MODULES.items()]
+
+
 def patched() -> dict[str, str]:
     """The sources by name, with all faults; raises an AssertionError if a patch no longer applies."""
     found = {path.name: path.read_text(encoding="utf-8") for path in SOURCES.glob("*.h")}
-    for name in (*(f"{module}.pyx" for module in MODULES),):
-        found[name] = (SOURCES / name).read_text(encoding="utf-8")
+    found |= {path.name: path.read_text(encoding="utf-8") for path in paths()}
     for number, fault in enumerate(ALL_FAULTS, start=1):
         for patch in fault.patches:
             times = found[patch.file].count(patch.old)
@@ -80,7 +85,7 @@ def patched() -> dict[str, str]:
 def sources() -> dict[str, str]:
     """All files of the copies by name."""
     found = patched()
-    copied = "|".join((*MODULES, *OTHERS))
+    copied = "|".join((*FUSED, *OTHERS))
     for name in [name for name in found if name.endswith((".pyx", ".pxd"))]:
         text = re.sub(rf"{re.escape(PRODUCTION)}\.({copied})\b", rf"{PACKAGE}.\1", found[name])
         found[name] = text + DECLARED
@@ -106,9 +111,9 @@ def digest() -> str:
     told = hashlib.sha256(f"{sys.version} {sysconfig.get_platform()}".encode())
     told.update(importlib.metadata.version("cython").encode())
     told.update(os.environ.get("HDPKIT_SANITIZE", "0").encode())
-    paths = [path for kind in ("pxd", "h") for path in (ROOT / "hdpkit").rglob(f"*.{kind}")]
-    paths += [SOURCES / f"{name}.pyx" for name in MODULES]  # what others compile is not in the copies
-    for path in sorted([*paths, *FAULTS_IN.glob("*.txt"), *Path(__file__).parent.glob("*plant*.py")]):
+    read = [path for kind in ("pxd", "h") for path in (ROOT / "hdpkit").rglob(f"*.{kind}")]
+    read += paths()  # what others compile is not in the copies
+    for path in sorted([*read, *FAULTS_IN.glob("*.txt"), *Path(__file__).parent.glob("*plant*.py")]):
         told.update(path.name.encode() + b"\0" + path.read_bytes() + b"\0")
     return told.hexdigest()[:20]
 
@@ -169,8 +174,8 @@ def places() -> list[tuple[dict[str, Any], str, Any, Any]]:
     frozen = gc.get_freeze_count() > 0
     if frozen:  # else the collector doesn't know who refers to them
         gc.unfreeze()
-    for name in MODULES:
-        own = vars(importlib.import_module(f"{PRODUCTION}.{name}"))
+    for name, package in MODULES.items():
+        own = vars(importlib.import_module(f"{package}.{name}"))
         for key, function in list(own.items()):
             if callable(function) and getattr(function, "__module__", None) == own["__name__"]:
                 holders = [holder for holder in gc.get_referrers(function) if isinstance(holder, dict)]
@@ -184,7 +189,7 @@ def places() -> list[tuple[dict[str, Any], str, Any, Any]]:
 
 @contextmanager
 def planted_fault(fault: PlantedFault) -> Iterator[None]:
-    """Plant a fault within a block: in the fused steps of all franchises."""
+    """Plant a fault within a block, for all franchises."""
     try:
         for holder, place, _, copy in places():
             holder[place] = copy

@@ -1,11 +1,11 @@
-"""Fold-in of a franchise's own data, and the reference for fold-in; see `evaluation_checks` for the rest."""
+"""Fold-in of a franchise's own data, and the reference for fold-in; see `new_groups` for the rest."""
 
 import math
 
 import numpy as np
 import pytest
-from evaluation_checks import DENSITY, SHARES, law, three_levels, two_levels
-from new_groups import NewGroupLaw
+from evaluation_checks import three_levels, two_levels
+from new_groups import DENSITY, SHARES, NewGroupLaw, law
 
 import hdpkit as hk
 from hdpkit.testing.exact import outcomes

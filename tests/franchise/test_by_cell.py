@@ -220,15 +220,3 @@ def test_known_components_are_taught_by_tables(discount, known):
     more = fr.with_documents(fr.data.plus(hk.Corpus.from_counts(COUNTS[:2], groups=groups)))
     more.audit()
     assert np.all(more.topic_counts[:2] >= fr.topic_counts[:2])
-
-
-@pytest.mark.parametrize("kind", ["documents", "bursts"])
-def test_new_documents_are_scored_by_cell_as_by_customer(kind):
-    fr, new = franchise(kind), hk.Corpus.from_counts(COUNTS[:4])
-    hk.Scheduler([moves.CountGibbs(), moves.RootWeights()]).run(fr, sweeps=4, rng=1, init=hk.init.Random(5))
-    assert by_cell(fr)
-    other = fr.copy()
-    other.expand_cells()
-    assert np.allclose(new_group_model(fr, new).density, new_group_model(other, new).density, rtol=1e-12)
-    assert fr.fold_in(new, rng=1).proportions == pytest.approx(other.fold_in(new, rng=1).proportions)
-    assert hk.evaluate(fr, new, rng=1).perplexity == pytest.approx(hk.evaluate(other, new, rng=1).perplexity)

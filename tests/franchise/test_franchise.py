@@ -1,7 +1,6 @@
 """Franchises and declarations: names, shapes, numbers and errors."""
 
 import gc
-import threading
 import weakref
 
 import numpy as np
@@ -10,10 +9,9 @@ from states import same_state
 
 import hdpkit as hk
 from hdpkit import errors, moves
-from hdpkit.base_measures import DirichletMultinomial, DirichletMultinomialReference
+from hdpkit.base_measures import DirichletMultinomial
 from hdpkit.franchise.starts import start
 from hdpkit.random import STARTS, RandomStream, Streams
-from hdpkit.stores import Detail, at_least
 from hdpkit.testing.cases import stores_and_kernels
 
 MEASURE = DirichletMultinomial(0.5, n_terms=3)
@@ -53,24 +51,6 @@ def typed(error):
     assert isinstance(error.remedy, str)
     assert error.parameter in str(error)
     return True
-
-
-def test_each_gives_every_restaurant_its_own():
-    root = hk.Restaurant(hk.DirichletMultinomial(0.5))
-    lower = hk.Restaurant(root, concentration=hk.Each(hk.Gamma(3.0, 1.0)), each="document")
-    franchise = started(lower, corpus())
-    assert franchise.concentration("document").tolist() == [3.0, 3.0, 3.0]
-    trace = hk.Scheduler([moves.Concentration()]).run(franchise, sweeps=4, rng=0, init=None)
-    assert trace["concentration/document"].shape == (4, 3)
-    assert len(set(trace["concentration/document"][-1])) == 3
-    assert trace["concentration/root"].shape == (4,)
-    theta = franchise.concentration("document")
-    assert franchise.restaurant("document", 1).concentration == theta[1]
-    theta[:] = 0.0  # a copy
-    assert franchise.concentration("document")[0] > 0.0
-    assert franchise.log_prior() == pytest.approx(
-        sum(hk.Gamma(3.0, 1.0).log_density(value) for value in franchise.concentration("document"))
-    )
 
 
 def test_an_inner_label_must_be_a_function_of_the_outer():
@@ -133,161 +113,6 @@ def test_weights_by_hand():
         assert view.probability() == pytest.approx(by_hand[-1])
         assert view.probability(1) == pytest.approx(by_hand[1])
     assert np.allclose(rows.sum(axis=1), 1.0)
-
-
-class InAnotherThread(moves.Move):
-    """Uses the franchise from another thread while it is in use."""
-
-    def __init__(self, use):
-        self.use = use
-        self.caught = []
-
-    def apply(self, state, rng, steps=None):
-        def run():
-            try:
-                self.use(state)
-            except BaseException as error:
-                self.caught.append(error)
-
-        thread = threading.Thread(target=run)
-        thread.start()
-        thread.join()
-        return moves.MoveInfo(1, 1)
-
-
-@pytest.mark.parametrize(
-    "use",
-    [
-        lambda f: f.audit(),
-        lambda f: f.reseat(0, 7, RandomStream((1, 1))),
-        lambda f: f.copy(),
-        lambda f: f.settle(),
-        lambda f: f.restaurant("document", 0).unseat(0, 1),
-        lambda f: hk.Scheduler([moves.TableGibbs()]).run(f, sweeps=1, rng=1),
-        lambda f: hk.Scheduler([moves.TableGibbs()]).run(f, sweeps=1, rng=1, init=None),
-    ],
-    ids=["audit", "reseat", "copy", "compact", "unseat", "run", "go on"],
-)
-def test_a_second_thread_is_busy(use):
-    franchise = started(two_levels(), corpus())
-    move = InAnotherThread(use)
-    trace = hk.Scheduler([moves.TableGibbs(), move]).run(franchise, sweeps=2, rng=0, audit_every=1)
-    assert [type(error) for error in move.caught] == [errors.BusyError, errors.BusyError]
-    assert typed(move.caught[0])
-    assert trace.seed == 0
-    franchise.audit()
-    again = started(two_levels(), corpus())
-    hk.Scheduler([moves.TableGibbs(), InAnotherThread(lambda f: None)]).run(again, sweeps=2, rng=0)
-    assert np.array_equal(again.dishes, franchise.dishes)
-
-
-class Tripped(Exception):
-    pass
-
-
-class Fragile(DirichletMultinomialReference):
-    """Raises, or answers NaN, at the n-th call of a method."""
-
-    def trip(self, method, calls, nan=False):
-        object.__setattr__(self, "_trip", [method, calls, nan])
-
-    def _call(self, method):
-        trip = getattr(self, "_trip", None)
-        if trip is None or trip[0] != method:
-            return False
-        trip[1] -= 1
-        if trip[1] == 0:
-            if not trip[2]:
-                raise Tripped
-            return True
-        return False
-
-    def make(self):
-        self._call("make")
-        return super().make()
-
-    def add(self, statistics, value):
-        self._call("add")
-        super().add(statistics, value)
-
-    def remove(self, statistics, value):
-        self._call("remove")
-        super().remove(statistics, value)
-
-    def log_predictive(self, value, many):
-        nan = self._call("log_predictive")
-        logs = super().log_predictive(value, many)
-        return logs * np.nan if nan else logs
-
-    def log_block(self, values, many):
-        nan = self._call("log_block")
-        logs = super().log_block(values, many)
-        return logs * np.nan if nan else logs
-
-
-def outcome(act):
-    """The error that an act ends with, if any."""
-    try:
-        act()
-    except Exception as error:
-        return error
-    return None
-
-
-@pytest.mark.parametrize("store", at_least(Detail.SIZES))
-@pytest.mark.parametrize(
-    ("method", "nan"),
-    [
-        ("log_predictive", False),
-        ("log_predictive", True),
-        ("log_block", False),
-        ("log_block", True),
-        ("make", False),
-        ("add", False),
-        ("remove", False),
-    ],
-)
-def test_a_failing_measure_leaves_the_franchise_whole(store, method, nan):
-    root = hk.Restaurant(Fragile(0.5, n_terms=3), concentration=4.0)
-    lower = hk.Restaurant(root, concentration=2.0, each="document")
-    block_moves = method in ("log_predictive", "log_block")
-    used = [moves.TableGibbs()]
-    if block_moves:
-        used += [
-            moves.DishGibbs(),
-            moves.SplitMerge(),
-            moves.SplitMerge(scans=1),
-            moves.ReseatGroups(scans=0),
-        ]
-    scheduler = hk.Scheduler(used)
-    failed = 0
-    for calls in range(1, 25):
-        franchise = started(lower, corpus(), store=store)
-        franchise.measure.trip(method, calls, nan)
-        caught = outcome(lambda f=franchise, n=calls: scheduler.run(f, sweeps=2, rng=n, init=None))
-        if caught is not None:
-            assert typed(caught) if nan else type(caught) is Tripped
-            assert not nan or isinstance(caught, errors.StateError)
-            failed += 1
-        franchise.measure.trip(None, 0)
-        franchise.audit()
-        assert (franchise.dishes >= 0).all()
-        scheduler.run(franchise, sweeps=1, rng=0, init=None, audit_every=1)
-    assert failed >= 3
-
-
-@pytest.mark.parametrize("store", at_least(Detail.SIZES))
-@pytest.mark.parametrize("init", ["sequential", "one", [0, 1, 2, 0, 1, 2, 0]])
-def test_a_start_that_fails_leaves_everybody_unseated(store, init):
-    lower = hk.Restaurant(hk.Restaurant(Fragile(0.5, n_terms=3)), each="document")
-    for calls in range(1, 7):
-        franchise = hk.Franchise(lower, corpus(), store=store)
-        franchise.measure.trip("add", calls)
-        with pytest.raises(Tripped):
-            start(franchise, init, Streams(0).source(STARTS))
-        franchise.audit()
-        assert (franchise.dishes == -1).all()
-        assert franchise.n_dishes == 0
 
 
 @pytest.mark.parametrize(("store", "kernel"), STORES_AND_KERNELS)

@@ -70,6 +70,12 @@ FORGED = {
     "chain": {"streams": lambda old: {"seed": 1, "chain": 1e9}},
     "components": {"components": lambda old: 3},
     "measure": {"measure": lambda old: {"eta": 1.0}},
+    "ids twice": {"dish_ids": lambda old: np.full_like(old, old[0])},
+    "ids beyond the births": {"dish_ids": lambda old: old + 10**6},
+    "negative ids": {"dish_ids": lambda old: -1 - old},
+    "too few ids": {"dish_ids": lambda old: old[:-1]},
+    "no ids": {"dish_ids": lambda old: None},
+    "births": {"births": lambda old: -1},
 }
 
 

@@ -118,6 +118,10 @@ REFUSED = {
         tiny(hk.Uniform(3)), lambda f: f.restaurant("document", 0).seat(0, 2), "seated|unseated"
     ),
     "held customers": (tiny(), held, "release"),
+    "terms that a frozen component lacks": (
+        tiny(values=[0, 1, 2, 2], known=hk.Known([[0.5, 0.5, 0.0]], frozen=True)),
+        lambda f: hk.Scheduler([moves.TableGibbs()]).run(f, 1, init=np.zeros(4, int)), "frozen"
+    ),
     "data that join a graph": (graph, lambda f: f.extend(f.data), "n-grams"),
     "groups of a graph": (graph, lambda f: f.hold([0]), "held"),
     "weights of a graph": (graph, forged("components", parents_of), "sum of one"),

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from proposal_checks import change, frozen, run_random_changes
 
 import hdpkit as hk
-from hdpkit.errors import BusyError, ClosedError, DataError, HdpkitError, StateError
+from hdpkit.errors import ClosedError, DataError, HdpkitError, StateError
 from hdpkit.franchise.declarations import FixedWeights
 from hdpkit.franchise.known import Known
 from hdpkit.franchise.starts import start
@@ -241,20 +241,6 @@ def test_nothing_else_changes_a_state_within_a_proposal():
             state.add_units(units, np.array([0]), slots[0])
         assert state.n_dishes > 0
     assert same(frozen(state), before)
-
-
-def test_a_part_cant_use_the_franchise():
-    class Nosy(Mark):
-        def born(self, slot, source, customers):
-            self.of[slot] = 0.5
-            state.log_joint()
-            state.reseat(0, 1, source)
-
-    state = tiny()
-    state.register("nosy", Nosy())
-    with pytest.raises((BusyError, StateError)), state.transaction(), state.proposal(source()) as p:
-        p.move_units(state.units(1), [0])
-    state.audit()
 
 
 def test_a_proposal_ends_with_the_labelled_seating_in_which_it_began():

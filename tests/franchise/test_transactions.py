@@ -148,28 +148,6 @@ def test_a_sweep_that_fails_is_undone(failed):
     assert same_state(made.freeze(), twin.freeze())
 
 
-@pytest.mark.parametrize("kind", [ValueError, KeyboardInterrupt, MemoryError, SystemExit])
-def test_a_move_that_fails_between_two_steps(kind):
-    def half(state, rng):
-        state.reseat(0, 4, rng)
-        if state.sweep == 4:
-            raise kind
-
-    made, twin = franchise(), franchise()
-    run = hk.Scheduler([Move(half)])
-    TABLES.run(made, 2, rng=0)
-    TABLES.run(twin, 2, rng=0)
-    states = [one.freeze() for one in run.sample(twin, 2, init=None) for one in [twin]]
-    if kind is KeyboardInterrupt:
-        with pytest.warns(hk.errors.InterruptedRunWarning):
-            trace = run.run(made, 9, init=None)
-        assert trace["sweep"].tolist() == [3, 4]
-    else:
-        with pytest.raises(kind):
-            run.run(made, 9, init=None)
-    assert same_state(made.freeze(), states[-1])
-
-
 def test_a_move_cannot_go_on_after_a_step_that_failed(failed):
     made, before = failed
 

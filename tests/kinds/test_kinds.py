@@ -11,14 +11,16 @@ from click.testing import CliRunner
 from fit_command import call
 from report_cases import cohort_run
 from sklearn.base import clone
+from sklearn.utils.estimator_checks import check_estimator
 
 import hdpkit as hk
+from hdpkit import moves
 from hdpkit.cli.main import main
 from hdpkit.errors import HdpkitError, ParameterError, RunError, StateError
 from hdpkit.kinds import ESTIMATORS, estimator, values
 from hdpkit.kinds.catalog import KINDS, kind_named, kind_of_run
 from hdpkit.kinds.diagnosis import diagnose
-from hdpkit.kinds.topics import Bursts
+from hdpkit.kinds.topics import Bursts, Topics, default_moves, topic_measure
 from hdpkit.pages.sections import sections_of
 from hdpkit.report import SECTIONS, Content, Section, write_report
 
@@ -78,6 +80,36 @@ def test_options_refuse_what_settings_refuse(name, one, tmp_path):
             result = CliRunner().invoke(main, given)
             assert result.exit_code == 2, result.output
             assert not (tmp_path / "out").exists()
+
+
+SHORT = {"sweeps": 1, "chains": 1}
+
+
+@pytest.mark.parametrize("made", [
+    hk.TopicModel(partial_sweeps=1, **SHORT), hk.SparseTopicModel(partial_sweeps=1, **SHORT),
+    hk.HiddenMarkovModel(**SHORT), hk.MixtureModel(sweeps=2),
+], ids=lambda made: type(made).__name__)  # fmt: skip
+@pytest.mark.filterwarnings("ignore")
+def test_scikit_learn_checks(made):
+    results = check_estimator(made, on_fail=None)
+    # One is skipped by scikit-learn itself unless SCIPY_ARRAY_API is set.
+    assert {r["check_name"] for r in results if r["status"] != "passed"} <= {"check_array_api_input"}
+    assert len(results) > 35
+
+
+@pytest.mark.parametrize(
+    ("measure", "names"),
+    [
+        (topic_measure(0.1, False, True), ["Concentration"]),
+        (topic_measure(0.1, False, 2.0), []),
+        (topic_measure(hk.Gamma(1.0, 1.0), False, 2.0), ["BaseMeasureParameters"]),
+        (hk.Bursty(hk.DirichletMultinomial(0.1), 2.0, hk.Beta(1.0, 1.0)), ["Discount"]),
+    ],
+)
+def test_the_default_schedule_of_topics_updates_what_has_a_prior(measure, names):
+    restaurant = Topics(concentration=1.0, root_concentration=1.0).restaurants(measure, "document")
+    kinds = (moves.BaseMeasureParameters, moves.Concentration, moves.Discount)
+    assert [move.name for move in default_moves(restaurant) if isinstance(move, kinds)] == names
 
 
 @pytest.mark.parametrize("name", ESTIMATORS)

@@ -1,21 +1,17 @@
 """`hk.MixtureModel`: scikit-learn's rules, components of points, densities, groups, copies, folders."""
 
-import warnings
-
 import numpy as np
 import pandas
 import pytest
 import scipy
 from sklearn.exceptions import NotFittedError
 from sklearn.metrics import adjusted_rand_score
-from sklearn.utils.estimator_checks import check_estimator
 
 import hdpkit as hk
 from hdpkit.base_measures import NormalInverseWishartReference
 from hdpkit.errors import (
     DataError,
     HdpkitError,
-    LeftOutColumnsWarning,
     ParameterError,
     SlowModelWarning,
 )
@@ -47,15 +43,6 @@ def fitted():
 @pytest.fixture(scope="module")
 def grouped():
     return model(sweeps=80).fit(X, groups=SITES)
-
-
-def test_scikit_learn_checks():
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        results = check_estimator(hk.MixtureModel(sweeps=2), on_fail=None)
-    # One is skipped by scikit-learn itself unless SCIPY_ARRAY_API is set.
-    assert {r["check_name"] for r in results if r["status"] != "passed"} <= {"check_array_api_input"}
-    assert len(results) > 40
 
 
 def test_components_are_found(fitted):
@@ -195,28 +182,6 @@ def test_directions():
         model(measure="directions").fit([[1.0, 2.0], [0.0, 0.0]])
     with pytest.raises(DataError, match="two columns"):
         model(measure="directions").fit([[1.0], [2.0]])
-
-
-@pytest.mark.parametrize("measure", ["normal"])
-def test_columns_that_say_nothing_are_left_out(measure, tmp_path):
-    wide = np.column_stack([np.full(len(X), 7.0), X, 2.0 * X[:, 0] - X[:, 1] + 3.0])
-    plain = model(measure=measure).fit(X)
-    with pytest.warns(LeftOutColumnsWarning, match="0 has one value; 3 is a linear function") as warned:
-        found = model(measure=measure).fit(wide)
-    assert warned[0].filename == __file__
-    assert np.array_equal(found.labels_, plain.labels_)
-    np.testing.assert_array_equal(found.score_samples(wide), plain.score_samples(X))
-    np.testing.assert_allclose(found.means_[:, 3], 2.0 * plain.means_[:, 0] - plain.means_[:, 1] + 3.0)
-    assert found.covariances_.shape == (found.n_components_, 4, 4)
-    drawn, _ = found.sample(5)
-    np.testing.assert_allclose(drawn[:, 0], 7.0)
-    np.testing.assert_allclose(drawn[:, 3], 2.0 * drawn[:, 1] - drawn[:, 2] + 3.0)
-    assert "mean[1]" in found.parameters_
-    found.save(tmp_path / "run")
-    again = hk.MixtureModel.load(tmp_path / "run")
-    np.testing.assert_array_equal(again.score_samples(wide), found.score_samples(wide))
-    with pytest.raises(DataError):
-        found.predict(X)
 
 
 def test_components_of_a_partition_with_a_cluster_that_no_sample_has(fitted):

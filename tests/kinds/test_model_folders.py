@@ -185,19 +185,6 @@ def test_text_that_is_added_goes_to_another_folder_or_none(tmp_path, folder):
     same_model(hk.NGramModel.open(folder), fitted())
 
 
-class Own(moves.TableGibbs):
-    """A move of one's own."""
-
-
-def test_what_is_one_s_own_comes_back_by_leave(tmp_path):
-    model = hk.NGramModel(2, discounts=0.5)
-    model.fit(TEXT, **PLAN, moves=[Own()], folder=tmp_path / "run")
-    with pytest.raises(errors.RunError, match="allow"):
-        hk.NGramModel.open(tmp_path / "run")
-    back = hk.NGramModel.open(tmp_path / "run", allow=(kind for kind in [Own])).sweep(2)
-    assert set(back.trace.moves["move"]) == {"Own"}
-
-
 def test_ctrl_c_in_a_folder(tmp_path, whole, monkeypatch):
     reseat, calls = hk.Franchise.reseat, []
 

@@ -366,23 +366,6 @@ def test_ctrl_c_keeps_what_was_done_and_resume_goes_on(sweep):
     assert len(model.trace["sweep"]) == 12
 
 
-def test_text_that_is_added_counts():
-    model = fitted(rng=3)
-    p = model.probability("b", ("c", "a"))
-    model.add([["c", "a", "b"]] * 5, sweeps=6, burn_in=1, samples=5)
-    assert model.data.n_sentences == 9
-    assert len(model.samples) == 5
-    assert model.probability("b", ("c", "a")) > p + 0.2
-    model.franchise.audit()
-    model.remove(4, 9)
-    with pytest.raises(errors.StateError, match="sweep"):
-        model.probability("b")
-    model.sweep(5)
-    assert model.data.n_sentences == 4
-    assert model.probability("b", ("c", "a")) < 0.5
-    model.franchise.audit()
-
-
 def test_views_of_restaurants(model):
     assert model.memory_bytes() > model.franchise.memory_bytes()
     assert "not fitted" in repr(hk.NGramModel())

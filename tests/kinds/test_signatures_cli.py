@@ -10,7 +10,7 @@ from fit_command import hdpkit
 import hdpkit as hk
 from hdpkit.kinds.catalog import kind_of_run
 from hdpkit.report import write_report
-from hdpkit.signatures import CHANNELS, extract_signatures, name_signatures, signature_tables
+from hdpkit.signatures import CHANNELS, extract_signatures, signature_tables
 from hdpkit.stores import CellsStore
 
 SBS96 = CHANNELS["SBS96"]
@@ -63,21 +63,11 @@ def run(files):
     return files / "run", result
 
 
-@pytest.fixture(scope="module")
-def bursty(files):
-    result = hdpkit(
-        "signatures", files / "cohort.SBS96.all", "--bursty", "--levels", files / "types.csv", "--flat",
-        "--level-column", "type", "--known", files / "known.txt", "--chains", 1, "--out", files / "bursty",
-        *SHORT,
-    )  # fmt: skip
-    return files / "bursty", result
-
-
 @pytest.mark.parametrize(("kind", "bursts"), [("prior", "--bursty"), ("frozen", "--no-bursty")])
 def test_known_signatures_are_components(files, tmp_path, kind, bursts):
     result = hdpkit(
         "signatures", files / "cohort.SBS96.all", bursts, "--known", files / "known.txt", "--known-as",
-        kind, "--chains", 1, "--out", tmp_path / "run", *SHORT,
+        kind, "--names-from", 0.9, "--chains", 1, "--out", tmp_path / "run", *SHORT,
     )  # fmt: skip
     assert result.exit_code == 0, result.output
     run = hk.open_run(tmp_path / "run")
@@ -182,21 +172,6 @@ def test_the_start_is_chosen_by_held_out_mutations_and_told(files, tmp_path):
     data = json.loads(page.split('<script type="application/json" id="data">')[1].split("</script>")[0])
     for name in ("signatures-ranks", "signatures-stability"):
         assert sum(row["chosen"] for row in data["charts"][name]["data"]["values"]) == 1
-
-
-def test_names_are_those_of_the_known_signatures_that_match(files, tmp_path):
-    given = ("--known", files / "known.txt", "--chains", 1, "--out", tmp_path / "run")
-    result = hdpkit("signatures", files / "cohort.SBS96.all", *given, "--names-from", 0.9, *SHORT)
-    assert result.exit_code == 0, result.output
-    found, settings = signatures_of_run(hk.open_run(tmp_path / "run"))
-    assert settings.names_from == 0.9
-    matches = settings.known.match(found)
-    expected = {found.titles[k] for k in range(len(found)) if matches.cosine[k] >= 0.9} & {"SBS1", "SBS2"}
-    assert expected == {"SBS1", "SBS2"} & set(found.titles) != set()
-    for k, name in enumerate(found.titles):  # nobody has the name of another's match
-        assert name.startswith("SBS96") or name == matches.names[k]
-    assert "SBS1" in write_report(tmp_path / "run", tmp_path / "page.html").read_text()
-    assert name_signatures(found, settings.known, least=1.0).titles == found.titles
 
 
 def test_levels_stand_above_the_samples(files, tmp_path):

@@ -1,19 +1,19 @@
-"""Topics aligned over samples and chains: known topics are found, and intervals cover."""
+"""Topics aligned over samples and chains, and merged: known topics are found, and intervals cover."""
 
 import attrs
 import numpy as np
 import pytest
 import scipy
-import scipy.sparse as sp
+from planted_topics import sample_of
 
 import hdpkit as hk
 from hdpkit import moves
 from hdpkit.errors import ParameterError, ReturnValueError, StateError
-from hdpkit.franchise.sample import Level, Sample, TermMeans
+from hdpkit.posterior.alignment import merged_sample
 from hdpkit.posterior.intervals import SPREAD
 from hdpkit.summaries import components
 
-N_TERMS, N_TOPICS, N_GROUPS = 60, 8, 12
+N_TERMS, N_TOPICS, N_GROUPS, ETA = 60, 8, 12, 0.05
 TRUTH = np.random.default_rng(1).dirichlet(np.full(N_TERMS, 0.08), size=N_TOPICS)
 SHARES = np.array([0.3, 0.2, 0.15, 0.12, 0.1, 0.06, 0.04, 0.03])
 DRAWS, ERROR = 3_600, 0.05  # of 600 draws from each half of a chain: more than five standard errors
@@ -24,24 +24,12 @@ def consensus(found, **options):
     return found.selected(found.agreed(**options))
 
 
-def planted(chain, sweep, topics, rng, ids=None, tokens=20_000, eta=0.05):
+def planted(chain, sweep, topics, rng, ids=None, tokens=20_000):
     """A sample whose dish k has tokens of the planted topic topics[k], or of a new one where that is -1."""
-    topics = np.asarray(topics)
     laws = [TRUTH[t] if t >= 0 else rng.dirichlet(np.full(N_TERMS, 0.05)) for t in topics]
     sizes = [max(5, int(tokens * (SHARES[t] if t >= 0 else 0.01))) for t in topics]
-    counts = np.array([rng.multinomial(n, law) for n, law in zip(sizes, laws, strict=True)])
     groups = np.array([rng.multinomial(n, np.full(N_GROUPS, 1 / N_GROUPS)) for n in sizes]).T
-    scale = 1.0 / (np.array(sizes) + N_TERMS * eta)
-    level = Level(
-        name="document", parent=np.zeros(N_GROUPS, dtype=int), counts=sp.csr_array(groups), tables=None,
-        concentration=np.array(2.0), discount=np.array(0.0),
-    )  # fmt: skip
-    return Sample(
-        chain=chain, sweep=sweep, ids=np.arange(len(topics)) if ids is None else np.asarray(ids),
-        sizes=counts.sum(axis=1), counts=sp.csr_array(counts), label="document", names=range(N_GROUPS),
-        root_weights=np.append(np.array(sizes), 1.0) / (sum(sizes) + 1.0), group_counts=sp.csr_array(groups),
-        term_means=TermMeans(smoothing=np.array(eta), inside=scale, outside=scale), levels=[level],
-    )  # fmt: skip
+    return sample_of(chain, sweep, laws, sizes, groups, rng, ETA, ids)
 
 
 @pytest.fixture(scope="module")
@@ -134,9 +122,9 @@ def test_intervals_of_topics_are_quantiles_of_the_posterior(chains, monkeypatch)
     aligned = components(samples)
     for topic in range(N_TOPICS):
         laws = [s.topic_law(int(np.argmax(aligned.which(s) == topic))) for s in samples]
-        eta, totals = 0.05, np.array([law.total for law in laws])
+        totals = np.array([law.total for law in laws])
         counts = np.array([s.counts[[np.argmax(aligned.which(s) == topic)]].toarray()[0] for s in samples])
-        a = counts + eta
+        a = counts + ETA
         check_ends(
             samples, aligned.rows_lower[topic], aligned.rows_upper[topic], a, totals[:, None] - a, ERROR
         )
@@ -304,3 +292,103 @@ def test_means_lie_within_their_intervals():
     ):
         assert (lower <= point).all()
         assert (point <= upper).all()
+
+
+def merged(samples, apart=0):
+    """The components after similar ones were merged."""
+    found = components(samples, threshold=0.1, similar=0.1, apart=apart, min_occurrence=0.0)
+    return found.selected(found.agreed())
+
+
+@pytest.fixture(scope="module")
+def split():
+    """Samples in which the first component has one, two or three dishes; some have a dish of noise."""
+    rng = np.random.default_rng(0)
+    rows = ([0, 1, 2, 3], [0, 0, 1, 2, 3], [3, 0, 2, 1, 0, 0])
+    return [
+        planted(chain, sweep, [*rows[(chain + sweep) % 3], *[-1] * (sweep == 3)], rng)
+        for chain in range(2)
+        for sweep in range(5)
+    ]
+
+
+def test_merged_dishes_have_all_customers():
+    sample = planted(0, 0, [0, 1, 0, 2], np.random.default_rng(1))
+    of = np.array([7, 3, 7, 5])
+    found = merged_sample(sample, of)
+    summed = np.array([sample.counts.toarray()[of == k].sum(axis=0) for k in (3, 5, 7)])
+    np.testing.assert_array_equal(found.counts.toarray(), summed)
+    np.testing.assert_array_equal(found.sizes, summed.sum(axis=1))
+    assert found.ids[2] == sample.ids[0 if sample.sizes[0] >= sample.sizes[2] else 2]
+    np.testing.assert_allclose(found.topics()[2], (summed[2] + ETA) / (summed[2].sum() + N_TERMS * ETA))
+    np.testing.assert_allclose(found.root_weights.sum(), sample.root_weights.sum())
+    np.testing.assert_array_equal(found.group_counts.sum(axis=1), sample.group_counts.sum(axis=1))
+    assert merged_sample(sample, np.arange(4)) is sample
+
+
+def test_exposures_are_shares_times_customers(split):
+    """In few of many groups are most customers of one component."""
+    found = merged(split)
+    totals = split[0].group_counts.sum(axis=1)
+    np.testing.assert_array_equal(found.group_totals, totals)
+    np.testing.assert_allclose(found.exposures, found.group_shares * totals[:, None])
+    np.testing.assert_allclose(found.exposures_upper, found.group_shares_upper * totals[:, None])
+    rank = np.cumsum(-np.sort(-found.exposures[:, :4], axis=0), axis=0) / found.exposures[:, :4].sum(axis=0)
+    assert found.most_in.tolist() == [1 + int(np.sum(column < 0.8)) for column in rank.T]
+    assert not found.in_few.any()
+    twice = found.of_run(found.data, (), 2 * np.asarray(totals))
+    np.testing.assert_allclose(twice.exposures, 2 * found.group_shares * totals[:, None])
+
+
+def test_known_components_are_never_merged_with_each_other():
+    rng = np.random.default_rng(3)
+    # Dishes 10, 11 and 13 are of the first component: with ids below 12 they are known.
+    samples = [planted(0, sweep, [0, 0, 1, 0], rng, ids=range(10, 14)) for sweep in range(4)]
+    assert [sample.n_dishes for sample in merged(samples).samples] == [2] * 4
+    found = merged(samples, apart=12)
+    assert len(found) == 3
+    assert [sorted(sample.ids.tolist()) for sample in found.samples] == [[10, 11, 12]] * 4
+    assert sorted(found.ids_by_sample[0].tolist()) == [10, 11, 12]
+
+
+def test_rows_of_merged_states_are_one():
+    rng = np.random.default_rng(0)
+    values = rng.normal(np.repeat([0.0, 5.0, 0.0, 10.0], 30), 0.5)
+    rule = hk.PreviousDish(sticky=2.0)
+    root = hk.Restaurant(hk.NormalGamma(0.0, 0.1, 2.0, 0.5))
+    franchise = hk.Franchise(
+        hk.Restaurant(root, each=rule), hk.Sequences.from_arrays([values]), store="counts", root="weights"
+    )
+    dishes = np.repeat([0, 1, 2, 3], 30)  # the first and the third are alike
+    hk.Scheduler([moves.RootWeights()]).run(franchise, 1, rng=0, init=dishes)
+    sample = franchise.sample()
+    of = np.array([0, 1, 0, 2])
+    found = merged_sample(sample, of)
+    assert found.n_dishes == 3
+    assert found.names == ("start", 0, 1, 2)
+    own = of[dishes]
+    counted = np.zeros((4, 3), dtype=np.int64)
+    counted[0, own[0]] = 1
+    np.add.at(counted, (own[:-1] + 1, own[1:]), 1)
+    np.testing.assert_array_equal(found.levels[-1].counts.toarray(), counted)
+    np.testing.assert_array_equal(found.group_counts.toarray(), counted)
+    rows = found.transitions()
+    assert rows.shape == (3, 4)
+    np.testing.assert_allclose(rows.sum(axis=1), 1.0)
+    assert found.draw_transitions(0).shape == (4, 4)
+
+
+def test_merged_topics_have_summed_shares(split):
+    aligned = components(split, min_occurrence=0.0)
+    to = np.full(len(aligned), -1)
+    to[:4] = [5, 2, 5, 2]  # any labels
+    fewer = aligned.merged(to)
+    assert len(fewer) == 2
+    sums = np.array([aligned.shares_by_sample[:, :4][:, to[:4] == k].sum(axis=1) for k in (2, 5)])
+    order = np.argsort(-sums.mean(axis=1))
+    np.testing.assert_allclose(fewer.shares_by_sample[:, :2].T, sums[order])
+    both = fewer.group_shares[:, :2]
+    pairs = [aligned.group_shares[:, :4][:, to[:4] == k].sum(axis=1) for k in (2, 5)]
+    np.testing.assert_allclose(both.T, np.array(pairs)[order], rtol=1e-9)
+    assert (fewer.rows_lower <= fewer.rows).all()
+    assert fewer.spread.shape == (2,)

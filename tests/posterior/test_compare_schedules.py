@@ -244,17 +244,6 @@ def test_a_schedule_that_fails_doesnt_take_the_others_along(even_clock):
     [
         (lambda: franchise(2.0), "restaurants or base measures"),
         (lambda: hk.Franchise(restaurant(), hk.Corpus.from_documents([[0, 1], [2]], n_terms=3)), "data"),
-        (
-            lambda: hk.Franchise(
-                hk.Restaurant(
-                    hk.Restaurant(hk.DirichletMultinomial(0.6), concentration=1.0),
-                    concentration=1.0,
-                    each="document",
-                ),
-                CORPUS,
-            ),
-            "restaurants or base measures",
-        ),
         (lambda: franchise(root=hk.FixedWeights(5)), "roots"),
     ],
 )

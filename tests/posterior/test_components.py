@@ -5,11 +5,9 @@ import json
 import numpy as np
 import pytest
 from fit_command import call
-from test_alignment import N_TOPICS, planted
 
 import hdpkit as hk
 from hdpkit import moves
-from hdpkit.errors import ParameterError
 from hdpkit.summaries import components
 
 
@@ -22,22 +20,6 @@ def test_topics_of_a_few_words_are_not_near_duplicates():
     start = np.repeat(np.arange(60), 4)
     hk.Scheduler([moves.Concentration()]).run(franchise, 1, rng=0, init=start)
     assert len(components(franchise)) == 60
-
-
-def test_chains_whose_labels_differ_have_the_same_components():
-    rng = np.random.default_rng(2)
-    order = [np.arange(N_TOPICS), np.arange(N_TOPICS)[::-1]]
-    samples = [planted(chain, sweep, order[chain], rng) for chain in range(2) for sweep in range(4)]
-    found = components(samples)
-    assert len(found) == N_TOPICS
-    for sample in samples:
-        assert np.array_equal(found.which(sample), order[sample.chain])
-    alone = components(samples, chain=1)
-    assert alone.chain_numbers == (1,)
-    assert len(alone) == N_TOPICS
-    for wrong in (2, -1):
-        with pytest.raises(ParameterError, match="chain"):
-            components(samples, chain=wrong)
 
 
 @pytest.fixture(scope="module")

@@ -87,33 +87,24 @@ def test_what_covariates_are():
     assert days == [pytest.approx(2000, abs=0.01), pytest.approx(2000.5, abs=0.01), None]
 
 
-@pytest.mark.parametrize("formula", [None, 5, [], "", "nope", "x +", "x ~ x", "x | x", "0", "x / x * 1e400"])
-def test_formulas_that_are_none(run, formula):
+USUAL = ["usual"] * 50 + ["rare"] + ["usual"] * 50
+REFUSED = [
+    *((formula, {}, "formula") for formula in (None, 5, [], "", "nope", "x +", "x ~ x", "x | x", "0")),
+    ("x / x * 1e400", {}, "formula"),
+    *(("x", table, "table") for table in (5, "x", [1], dict, {5: [1]})),
+    *(("x", {"x": values}, r"table, 'x'|formula") for values in (5, "x", [1.0], [[1.0]] * 101)),
+    ("x + y", {"y": [2.0 * i for i in range(101)], "x": list(range(101))}, "a sum of others"),
+    ("y", {"y": USUAL}, "only one group"),
+    ("C(z)", {"z": [str(i) for i in range(101)]}, "fewer terms"),
+    ("Intercept", {"Intercept": USUAL}, "Intercept"),
+]
+
+
+@pytest.mark.parametrize(("formula", "table", "told"), REFUSED)
+def test_what_has_no_effects_is_refused(run, formula, table, told):
     found, x = run
-    with pytest.raises(ParameterError, match="formula"):
-        found.effects(formula, {"x": x})
-
-
-@pytest.mark.parametrize("table", [5, "x", [1], dict, {5: [1]}])
-def test_tables_that_are_none(run, table):
-    with pytest.raises(ParameterError, match="table"):
-        run[0].effects("x", table)
-
-
-@pytest.mark.parametrize("values", [5, "x", [1.0], [[1.0]] * 101])
-def test_columns_that_do_not_fit(run, values):
-    with pytest.raises((DataError, ParameterError), match=r"table, 'x'|formula"):
-        run[0].effects("x", {"x": values})
-
-
-def test_coefficients_that_can_not_be_told_from_each_other(run):
-    found, x = run
-    with pytest.raises(DataError, match="a sum of others"):
-        found.effects("x + y", {"x": x, "y": [2 * one for one in x]})
-    with pytest.raises(DataError, match="only one group"):
-        found.effects("y", {"y": ["usual"] * 50 + ["rare"] + ["usual"] * 50})
-    with pytest.raises(DataError, match="fewer terms"):
-        found.effects("C(z)", {"z": [str(i) for i in range(101)]})
+    with pytest.raises((DataError, ParameterError), match=told):
+        found.effects(formula, {"x": x, **table} if isinstance(table, dict) else table)
 
 
 def test_groups_of_points_have_effects_and_flat_mixtures_have_none():
@@ -134,9 +125,3 @@ def test_groups_of_points_have_effects_and_flat_mixtures_have_none():
     hk.Scheduler([hk.moves.TableGibbs()]).run(flat, 2, rng=0)
     with pytest.raises(StateError, match="groups"):
         hk.summaries.components([flat.sample()]).effects("warm", {"warm": warm})
-
-
-def test_a_covariate_has_another_name_than_the_intercept(run):
-    found, x = run
-    with pytest.raises(DataError, match="Intercept"):
-        found.effects("Intercept", {"Intercept": x})

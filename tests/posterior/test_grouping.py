@@ -138,17 +138,7 @@ def test_two_runs_over_corpora_with_other_words(runs):
     assert sorted(again.pairs[:, ::-1].tolist()) == sorted(found.pairs.tolist())
     np.testing.assert_allclose(again.cosines, found.cosines.T, atol=1e-12)
     assert "missing in second" in str(found)
-
-
-def test_the_table_has_a_row_for_every_topic(runs):
-    pytest.importorskip("pandas")
-    found = match_topics(*runs)
-    table = found.to_pandas(n_terms=3)
-    assert list(table["status"]).count("matched") == len(found.pairs)
-    assert list(table["status"]).count("missing") == len(found.missing)
-    assert sorted(table["topic_1"].dropna().astype(int)) == list(range(1, len(found.names[0]) + 1))
-    assert sorted(table["topic_2"].dropna().astype(int)) == list(range(1, len(found.names[1]) + 1))
-    assert all(len(words.split()) == 3 for words in table["terms_1"].dropna())
+    assert len(found.to_pandas(n_terms=3)) == sum(map(len, (found.pairs, found.missing, found.new)))
 
 
 def mixture(folder, X, seed, groups=None):

@@ -283,21 +283,6 @@ def test_calls_from_inside_a_step(store, kernel):
     go_on(state)
 
 
-@pytest.mark.parametrize("store", STORES)
-@pytest.mark.parametrize("kernel", ["auto", "generic"])
-def test_a_dish_opened_outside_a_move_waits_for_customers(store, kernel):
-    state = started(topics, store, kernel)
-    with pytest.raises(StateError, match="customers"), state.transaction():  # noqa: PT012
-        state.open_dish(None)
-        state.audit()
-        state.log_joint()
-        with pytest.raises(StateError, match="open_dish"):
-            state.freeze()
-        state.reseat(0, 1, RandomStream())
-    go_on(state)
-    assert not state._waiting
-
-
 @pytest.mark.parametrize("build", [topics, words])
 def test_numbers_of_restaurants_and_declarations(build):
     tree = started(build, "histogram").topology

@@ -429,24 +429,6 @@ def test_what_a_move_returns(returned, wrap):
     hk.Scheduler([moves.TableGibbs()]).run(franchise, sweeps=1, init=None, audit_every=1)
 
 
-@pytest.mark.parametrize("store", ["histogram", "explicit"])
-@pytest.mark.parametrize("measure", [_numbers, _terms, lambda: (hk.NormalGamma(), _numbers()[1])])
-def test_a_move_that_fails_after_it_opened_a_dish(store, measure):
-    class Mine(moves.Move):
-        def apply(self, state, rng, steps=None):
-            state.open_dish()
-            raise Tripped
-
-    franchise = franchise_of(*measure(), store, "two")
-    tracker = Tracker()
-    hk.Scheduler([moves.TableGibbs()]).run(franchise, sweeps=1, rng=0)
-    franchise.register("tracker", tracker)
-    with pytest.raises(Tripped):
-        hk.Scheduler([Mine()]).run(franchise, sweeps=1, init=None)
-    franchise.audit()
-    hk.Scheduler([moves.TableGibbs()]).run(franchise, sweeps=1, init=None, audit_every=1)
-
-
 @pytest.mark.parametrize("part", ["mean", "support"])
 @pytest.mark.parametrize("value", [float("nan"), None, "one", 1j, (1.0,)])
 def test_what_a_prior_says_of_itself(part, value):

@@ -55,17 +55,6 @@ def test_completion_with_a_discount_is_by_gibbs():
         hk.evaluate(three_levels(), corpus([0, 1], groups={"journal": ["A"]}), fit="em")
 
 
-def test_kernels_agree():
-    """The readable kernel and the compiled one, on what is the same for both: means within their errors."""
-    for method in ("completion", "left-to-right"):
-        found = [
-            hk.evaluate(two_levels(kernel=kernel), NEW, method=method, fit="gibbs", particles=200, rng=1)
-            for kernel in ("auto", "reference")
-        ]
-        error = math.hypot(*(f.standard_error for f in found))
-        assert abs(found[0].log_probability - found[1].log_probability) < 6 * error + 1e-9
-
-
 def test_densities_of_numbers_are_on_their_scale():
     """Values in other units change log densities by the log of the unit, in each method."""
     for unit in (1.0, 1000.0):

@@ -1,6 +1,6 @@
-"""A check of compiled table Gibbs over states, which planted faults name."""
+"""Checks of compiled steps over states, which planted faults name."""
 
-from state_homes_checks import StateHomesModel, sticky_franchise
+from state_homes_checks import StateHomesModel, check_sequences, sticky_franchise  # noqa: F401
 
 import hdpkit as hk
 from hdpkit import moves

@@ -1,7 +1,8 @@
-"""Planted faults of the fused sweeps: each is caught by the check that it names."""
+"""Planted faults of compiled code: each is caught by the check that it names."""
 
 import block_faults
 import bugs
+import new_groups
 import observed_faults
 import pytest
 import state_faults
@@ -17,6 +18,7 @@ SWEEPS = {
     "blocks": (block_faults, bugs.BLOCK_FAULTS),
     "observed dishes": (observed_faults, bugs.OBSERVED_FAULTS),
     "states": (state_faults, bugs.STATE_FAULTS),
+    "new groups": (new_groups, bugs.GROUP_FAULTS),
     "words that repeat": (test_fused_bursts, bugs.BURST_FAULTS),
 }
 CHECKS = {

@@ -45,6 +45,6 @@ def test_copies_without_a_fault_have_the_chain_of_production(store):
         planting.switch(0)
         assert np.array_equal(moved(franchise.copy()), expected)
     assert kernel.run is production
-    for name in planting.MODULES:
-        for key, value in vars(importlib.import_module(f"{planting.PRODUCTION}.{name}")).items():
+    for name, place in planting.MODULES.items():
+        for key, value in vars(importlib.import_module(f"{place}.{name}")).items():
             assert "planted" not in str(getattr(value, "__module__", "")), key

@@ -1,4 +1,4 @@
-"""Every seating of a small new group under fixed dishes, by brute force: the reference for fold-in."""
+"""Every seating of a small new group under fixed dishes, by brute force, and fold-in against it."""
 
 import math
 from collections.abc import Sequence
@@ -7,9 +7,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
+import pytest
+from hdpkit.steps._new_groups import NewGroups
 
 from hdpkit.arrays import Floats
 from hdpkit.testing.enumeration import Shape, listed, log_prior
+from hdpkit.testing.exact import outcomes
 
 
 class State(NamedTuple):
@@ -146,3 +149,133 @@ def state_of(dishes: Sequence[Any], tables: Sequence[Any], sources: Sequence[Any
 
     tables_of = frozenset((block, int(dishes[min(block)])) for block in blocks(list(tables)))
     return State(tables_of, frozenset(blocks(list(sources))))
+
+
+DENSITY = np.array([[0.9, 0.2, 0.4], [0.1, 1.0, 0.3], [0.5, 0.25, 1.0]])
+SHARES = np.array([[0.5, 0.3, 0.2], [0.1, 0.2, 0.7]])
+SAME = (math.inf, 0.0)  # dishes are the same in all groups
+ROWS = (0, 1, 2)
+# Concentration and discount of a group; those of a dish in it; rows of the customers' values.
+CASES = [
+    (1.3, 0.0, SAME, ROWS),
+    (0.7, 0.4, SAME, ROWS),
+    (-0.2, 0.5, SAME, ROWS),
+    (1.3, 0.0, (0.1, 0.0), (0, 1, 0)),
+    (1.3, 0.0, (0.8, 0.3), (0, 0, 0)),
+    (0.7, 0.4, (2.0, 0.0), (1, 1, 0)),
+    (0.7, 0.4, (100.0, 0.3), (0, 1, 0)),
+    (-0.2, 0.5, (0.4, 0.3), (0, 0, 1)),
+]
+SHORT = [*CASES[:3], (1.3, 0.0, (0.1, 0.0), (0, 0))]
+
+
+def law(theta, d, repeats=SAME, rows=ROWS, parent=0):
+    return NewGroupLaw(DENSITY[list(rows)], SHARES[parent], theta, d, rows, repeats)
+
+
+def groups(theta, d, repeats=SAME, rows=ROWS, parent=0):
+    # The group is the second of two: the first has other customers and another parent.
+    row = np.array([2, 0, *rows])
+    begins = np.array([0, 2, len(row)])
+    return NewGroups(DENSITY, SHARES, row, begins, np.array([1 - parent, parent]), theta, d, *repeats)
+
+
+def seated(these, state):
+    """Put the second group into a state."""
+    where = {i: (dish, t) for t, (customers, dish) in enumerate(state.tables) for i in customers}
+    # Without a discount all those with one dish and value repeat it: any number will do.
+    sources = {i: t for t, block in enumerate(state.repeated) for i in block} or dict.fromkeys(where, 0)
+    dishes, tables = zip(*(where[i] for i in range(len(where))), strict=True)
+    these.seat(1, dishes, tables, [sources[i] for i in range(len(where))])
+
+
+def state_in(these, repeats):
+    """The state of the group."""
+    return state_of(these.dishes(), these.tables(), these.sources() if repeats[1] > 0 else ())
+
+
+def check_fold_in_steps():
+    """One step of fold-in draws from the exact conditional of who sits where."""
+    for theta, d, repeats, rows in CASES:
+        exact, these = law(theta, d, repeats, rows), groups(theta, d, repeats, rows)
+        number = {state: s for s, state in enumerate(exact.states)}
+        for i in range(3):
+            matrix = np.zeros((len(number), len(number)))
+            for state, s in number.items():
+
+                def step(source, i=i, state=state, these=these, repeats=repeats):
+                    seated(these, state)
+                    these.reseat(i, i + 1, source)
+                    return number[state_in(these, repeats)]  # noqa: B023
+
+                for after, probability in outcomes(step):
+                    matrix[s, after] += probability
+            assert np.abs(matrix - exact.conditional(i)).max() <= 1e-12
+            assert np.abs(exact.pi @ matrix - exact.pi).max() <= 1e-12
+
+
+def after_two_sweeps(exact):
+    """Probabilities of states of two customers, seated one after the other and swept over twice."""
+    one = exact.first(1)
+    # The first customer from its law alone, the second given it.
+    begun = dict(zip(one.states, one.pi, strict=True))
+    onwards = np.array([begun[state.without(1)] for state in exact.states]) * exact.pi
+    for state, p in begun.items():
+        inside = [s.without(1) == state for s in exact.states]
+        onwards[inside] *= p / onwards[inside].sum()
+    for _ in range(2):
+        onwards = onwards @ exact.conditional(0) @ exact.conditional(1)
+    return onwards
+
+
+def check_fold_in():
+    """Seating, sweeps and averages: the expectation of what fold-in returns, over all branches."""
+    for theta, d, repeats, rows in SHORT:
+        exact, these = law(theta, d, repeats, rows[:2]), groups(theta, d, repeats, rows[:2])
+        onwards = after_two_sweeps(exact)
+        expected = sum(p * exact.weights_given(s) for s, p in zip(exact.states, onwards, strict=True))
+
+        def run(source, these=these):
+            proportions, dishes = np.full((2, 3), np.nan), np.full(4, -1)
+            these.fold_in(1, 2, 1, 1, source, proportions, dishes)
+            assert np.isnan(proportions[0]).all()
+            assert (dishes[:2] == -1).all()
+            assert dishes[2:].tolist() == these.dishes().tolist()
+            return proportions[1]
+
+        found = sum(probability * outcome for outcome, probability in outcomes(run))
+        assert found == pytest.approx(expected, abs=1e-12)
+
+
+def check_predictions():
+    """Densities of held-out values after two sweeps, one of them averaged, given the seating."""
+    held = [0, 1, 2]
+    for theta, d, repeats, rows in [*SHORT, (1.3, 0.0, (0.8, 0.3), (0, 0))]:
+        exact, these = law(theta, d, repeats, rows[:2]), groups(theta, d, repeats, rows[:2])
+        onwards = after_two_sweeps(exact)
+        expected = [0.0, 0.0, 0.0]
+        for value in held:
+            longer = law(theta, d, repeats, (*rows[:2], value))
+            for state, p in zip(exact.states, onwards, strict=True):
+                together = sum(w for other, w in longer.joint.items() if other.without(2) == state)
+                expected[value] += p * together / exact.joint[state]
+
+        def run(source, these=these):
+            found = np.full(4, np.nan)
+            these.complete(1, 2, 1, 1, source, np.array([0, 1, 4]), np.array([2, *held]), found)
+            assert np.isnan(found[0])
+            return found[1:]
+
+        found = sum(probability * outcome for outcome, probability in outcomes(run))
+        assert found == pytest.approx(expected, abs=1e-12)
+
+
+def check_left_to_right():
+    """A particle's weight has the evidence as its mean, exactly, and the second moment of its scheme."""
+    for theta, d, repeats, rows in CASES[:-2]:
+        exact, these = law(theta, d, repeats, rows), groups(theta, d, repeats, rows)
+        moments = np.zeros(2)
+        for logs, probability in outcomes(lambda source, these=these: these.left_to_right(1, 1, source)):
+            moments += probability * np.exp(logs[0] * np.array([1, 2]))
+        assert moments[0] == pytest.approx(exact.evidence, rel=1e-12)
+        assert moments == pytest.approx(exact.moments_left_to_right(), rel=1e-11)

@@ -311,7 +311,7 @@ def check_sticky_scores(kappa=1.2):
 
 
 def check_sequences():
-    """States, tables, overrides and weights after one sweep of the readable beam from exact draws."""
+    """States, tables, overrides and weights after one sweep of the beam from exact draws."""
     franchise = sticky_franchise("weights", 5.0, store="counts", kernel="reference", theta=(1.5, 0.9))
     for _ in range(40):  # that it runs at all
         hk.moves.BeamSampler().apply(franchise, Streams(1).source(STARTS))

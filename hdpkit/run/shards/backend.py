@@ -19,8 +19,9 @@ import attrs
 
 from hdpkit.checks import positive_number, whole_number
 from hdpkit.errors import LostPartError, MissingExtraError, ParameterError, SlowPartError
+from hdpkit.franchise.whole_corpus import Changes
 from hdpkit.run.shards.state import ShardedJob, spread
-from hdpkit.run.shards.worker import CountBlock, Failed, Swept, Worker, added
+from hdpkit.run.shards.worker import CountBlock, Failed, Worker, added
 
 
 class Backend(abc.ABC):
@@ -107,8 +108,8 @@ class Backend(abc.ABC):
         """Wait for all results and return their sum; raise the error of a worker in every process."""
         total, sent = None, 0
         for answer in self._waited():
-            if isinstance(answer, Swept):
-                sent = max(sent, answer.changes.nbytes)
+            if isinstance(answer, Changes):
+                sent = max(sent, answer.nbytes)
             total = answer if total is None else added(total, answer)
         self.sent += sent
         return checked([total])[0]
@@ -358,7 +359,7 @@ class MPI(Backend):
         comm, own, n = self._comm, self.rank, self._comm.Get_size()
         total = self._total()
         summed, underway = self._worker.call("block", own, n), []
-        self.sent += total.changes.nbytes + _bytes(summed)
+        self.sent += total.nbytes + _bytes(summed)
         for step in range(1, n + 1):
             if step < n:
                 block = self._worker.call("block", (own + step) % n, n)
@@ -369,7 +370,7 @@ class MPI(Backend):
         blocks = checked(comm.allgather(summed))
         for request in underway:
             request.wait()
-        return Swept(attrs.evolve(total.changes, counts=tuple(block.counts for block in blocks)))
+        return attrs.evolve(total, counts=tuple(block.counts for block in blocks))
 
     def _collected(self) -> list[Any]:
         self._together()

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import itertools
 import shutil
-from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -19,7 +18,7 @@ import numpy.typing as npt
 import scipy
 
 from hdpkit._count_changes import write_sparse
-from hdpkit.arrays import Int32s, Int64s
+from hdpkit.arrays import Int32s, Int64s, sums_by_key
 from hdpkit.checks import numbers_between, positive_number, real_number, whole_number, whole_numbers
 from hdpkit.data import Corpus
 from hdpkit.errors import KernelError, RunError, ShardError
@@ -32,8 +31,9 @@ from hdpkit.franchise.whole_corpus import Changes, CountedBursts, WholeCorpus
 from hdpkit.numerics import add_up, lgamma, log
 from hdpkit.random import STARTS, Streams
 from hdpkit.run.samples import sparse_of, sparse_rows
-from hdpkit.run.shards.state import COLUMNS, OPENS, begin_shards, checked_seating, seat_bursts
+from hdpkit.run.shards.state import OPENS, begin_shards, checked_seating, seat_bursts
 from hdpkit.stores._stirling import sum_of_logs
+from hdpkit.stores.frozen import COUNTED
 
 FORMAT = "hdpkit shard"
 _SLOTS_PER_DISH = 1_000_000
@@ -101,12 +101,11 @@ def summed(
     totals: Iterable[tuple[Int64s, tuple[Int64s, Int64s]]], n_slots: int
 ) -> tuple[Int64s, tuple[Int64s, Int64s]]:
     """The sum of `totals_of` over shards."""
-    tables, counted = np.zeros(n_slots, dtype=np.int64), Counter[int]()
-    for of_shard, (sizes, documents) in totals:
+    tables, found = np.zeros(n_slots, dtype=np.int64), []
+    for of_shard, sizes in totals:
         tables[: len(of_shard)] += of_shard
-        counted.update(dict(zip(sizes.tolist(), documents.tolist(), strict=True)))
-    pairs = np.array(sorted(counted.items()), dtype=np.int64).reshape(-1, 2)
-    return tables, (pairs[:, 0], pairs[:, 1])
+        found.append(sizes)
+    return tables, sums_by_key(*np.concatenate(found, axis=1))
 
 
 def _narrow(column: Int32s) -> npt.NDArray[Any]:
@@ -333,7 +332,7 @@ def begin_without_documents(franchise: Franchise, stored: Stored, seed: int) -> 
     bursts = None if stored.bursts is None else CountedBursts(customers, *stored.bursts)
     total = Changes(observations, tables, np.zeros(1, dtype=np.int64), (counts,), bursts)
     own = () if bursts is None else (OPENS,)
-    seating = {name: np.ones(1, dtype=np.int32) for name in ("dish", *COLUMNS, *own)}
+    seating = {name: np.ones(1, dtype=np.int32) for name in ("dish", *COUNTED, *own)}
     seating["dish"][0] = seating["count_dish"][0] = slots[0]
     seat_bursts(franchise, seating)
     streams = Streams(seed)

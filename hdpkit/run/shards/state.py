@@ -29,6 +29,7 @@ from hdpkit.franchise.whole_corpus import Changes, CountedBursts, WholeCorpus
 from hdpkit.moves import Move, OverDocuments, Scheduled
 from hdpkit.moves.document_sweeps import bursts_here, take_bursts
 from hdpkit.random import STARTS, ChoiceSource, RandomStream, Streams
+from hdpkit.stores.frozen import COUNTED, count_columns
 
 
 class Source(Protocol):
@@ -186,8 +187,6 @@ def check_moves(moves: Sequence[Move]) -> None:
             )  # fmt: skip
 
 
-COLUMNS = ("count_node", "count_dish", "count_customers", "count_tables")
-"""Of a seating: a row for each dish of a document."""
 OPENS = "opens"
 """Of a seating where topics differ by document: which customers represent tables of terms."""
 
@@ -239,7 +238,7 @@ def shard_counts(
         observations += np.bincount(there, minlength=n_slots)
     for first in range(0, len(seating["count_node"]), chunk):
         node, served, t = (
-            seating[name][first : first + chunk] for name in (COLUMNS[0], COLUMNS[1], COLUMNS[3])
+            seating[name][first : first + chunk] for name in (COUNTED[0], COUNTED[1], COUNTED[3])
         )
         np.add.at(opened, node, t)
         np.add.at(tables, served, t)
@@ -264,11 +263,9 @@ def begin_shards(
     slots, ids = (np.asarray(common[name]) for name in ("slots", "dish_ids"))
     there = total.tables[slots] > 0  # a start may have dishes without customers
     slots, ids = slots[there].astype(np.int32), ids[there]
-    root = np.zeros_like(slots), slots, total.tables[slots], np.ones_like(slots)
-    entries = {
-        name: np.concatenate([of_root.astype(np.int32), seating.pop(name)])  # at most one is in memory twice
-        for name, of_root in zip(COLUMNS, root, strict=True)
-    }
+    root = count_columns(np.zeros_like(slots), slots, total.tables[slots], np.ones_like(slots))
+    # At most one column is in memory twice.
+    entries = {name: np.append(root[name], seating.pop(name)) for name in COUNTED}
     bank = franchise.bank
     franchise.n_changes += 1
     franchise.store.thaw({"dish": seating.pop("dish"), **entries})
@@ -314,13 +311,13 @@ def shard_seating(franchise: Franchise) -> dict[str, Int32s]:
         frozen: dict[str, Int32s] = franchise.store.freeze()
     below = frozen["count_node"] > 0
     tables = franchise.bank.freeze() if franchise.measure.seats_values else {}
-    return {"dish": frozen["dish"], **{name: frozen[name][below] for name in COLUMNS}, **tables}
+    return {"dish": frozen["dish"], **{name: frozen[name][below] for name in COUNTED}, **tables}
 
 
 def part_of(seating: Mapping[str, Any], info: Any, document: int, token: int) -> dict[str, Any]:
     """The seating of a shard within that of more documents, from this document and token on."""
     begin, end = np.searchsorted(seating["count_node"], [document + 1, document + info.n_documents + 1])
-    own = {name: seating[name][begin:end].copy() for name in COLUMNS}
+    own = {name: seating[name][begin:end].copy() for name in COUNTED}
     own["count_node"] -= np.int32(document)
     of_tokens = slice(token, token + info.n_tokens)
     return {name: seating[name][of_tokens] for name in ("dish", OPENS) if name in seating} | own
@@ -338,9 +335,8 @@ def whole_state(
     slots = common["slots"]
     joined = {name: np.concatenate(parts) for name, parts in columns.items()}
     tables = np.bincount(joined["count_dish"], weights=joined["count_tables"], minlength=int(slots.max()) + 1)
-    root = dict(zip(COLUMNS, (np.zeros_like(slots), slots, tables[slots], np.ones_like(slots)), strict=True))
-    seating = {"dish": joined["dish"]}
-    seating |= {name: np.append(root[name], joined[name]).astype(np.int32) for name in COLUMNS}
+    root = count_columns(np.zeros_like(slots), slots, tables[slots], np.ones_like(slots))
+    seating = {"dish": joined["dish"]} | {name: np.append(root[name], joined[name]) for name in COUNTED}
     n_documents = source.shards[-1].first_document + source.shards[-1].n_documents
     of_root, of_documents = common["concentration"]
     return {
@@ -439,7 +435,7 @@ def checked_seating(
     number: int, seating: Mapping[str, Any], corpus: Corpus, slots: Any, bursts: bool
 ) -> dict[str, Any]:
     """The seating of a shard, checked, since compiled code uses its numbers without checks."""
-    found = {name: np.asarray(seating.get(name)) for name in ("dish", *COLUMNS)}
+    found = {name: np.asarray(seating.get(name)) for name in ("dish", *COUNTED)}
     whole = all(column.ndim == 1 and column.dtype.kind in "iu" for column in found.values())
     dish = found["dish"]
     if whole and len(dish) == corpus.n_tokens and np.all(np.isin(dish, slots)):
@@ -447,7 +443,7 @@ def checked_seating(
         wanted = one_table_each(dish, corpus.document_lengths, int(np.max(slots)) + 1)
         customers, tables = wanted["count_customers"], found["count_tables"]
         if (
-            all(np.array_equal(wanted[name], found[name]) for name in COLUMNS[:3])
+            all(np.array_equal(wanted[name], found[name]) for name in COUNTED[:3])
             and tables.shape == customers.shape
             and np.all((tables >= 1) & (tables <= customers))
         ):
@@ -492,16 +488,13 @@ def _blocks(ends: npt.NDArray[np.int64]) -> Iterator[tuple[int, int, int, int]]:
 
 def one_table_each(dish: Int32s, lengths: npt.NDArray[np.int64], n_dishes: int) -> dict[str, Int32s]:
     """One table for each dish of a document. ``dish`` has an entry per customer, by document."""
-    found: list[tuple[Int32s, ...]] = []
+    found = []
     for first, last, token, end in _blocks(np.cumsum(lengths)):
         home = np.repeat(np.arange(first + 1, last + 1), lengths[first:last])
         own = dish[token:end]
         cells, customers = np.unique(home * n_dishes + own, return_counts=True)
-        columns = cells // n_dishes, cells % n_dishes, customers, np.ones_like(cells)
-        found.append(tuple(column.astype(np.int32) for column in columns))
-    return {
-        name: np.concatenate(parts) for name, parts in zip(COLUMNS, zip(*found, strict=True), strict=True)
-    }
+        found.append(count_columns(cells // n_dishes, cells % n_dishes, customers, np.ones_like(cells)))
+    return {name: np.concatenate([one[name] for one in found]) for name in COUNTED}
 
 
 def as_start(
@@ -530,7 +523,7 @@ def as_start(
 def _from_state(frozen: Mapping[str, Any], source: Source, bursts: bool) -> FromState:
     """A start from a state; the seating of each shard is checked where it is read."""
     form = frozen.get("seating")
-    kept = isinstance(form, Mapping) and {"dish", *COLUMNS} <= set(form)
+    kept = isinstance(form, Mapping) and {"dish", *COUNTED} <= set(form)
     if not kept or not {"slots", "held", "dish_ids", "births", "components"} <= set(frozen):
         raise DataError(
             "init", frozen, "a state of a franchise with store='counts', and not by cell",
@@ -539,7 +532,7 @@ def _from_state(frozen: Mapping[str, Any], source: Source, bursts: bool) -> From
     assert isinstance(form, Mapping)
     n = source.shards[-1].first_token + source.shards[-1].n_tokens
     seating = {"dish": ints_of("dish", form["dish"], 0, LARGEST, n)}
-    seating |= {name: ints_of(name, form[name], 0, LARGEST) for name in COLUMNS}
+    seating |= {name: ints_of(name, form[name], 0, LARGEST) for name in COUNTED}
     _, held = check_dishes(frozen, n)
     if len(held) or frozen.get("held_groups"):
         raise DataError(

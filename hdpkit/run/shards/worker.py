@@ -25,7 +25,7 @@ import numpy.typing as npt
 import scipy
 
 from hdpkit._count_changes import add_up_sparse
-from hdpkit.arrays import Int32s, Int64s
+from hdpkit.arrays import Int32s, Int64s, sums_by_key
 from hdpkit.data import Corpus
 from hdpkit.data.corpus import joined_pieces
 from hdpkit.errors import ScheduleError, StorageError
@@ -40,7 +40,6 @@ from hdpkit.numerics import add_up
 from hdpkit.random import STARTS, ChoiceSource
 from hdpkit.run.shards.files import Written, check_served, log_joint_of_all, seated_logs, write_shard
 from hdpkit.run.shards.state import (
-    COLUMNS,
     OPENS,
     ShardedJob,
     begin_shards,
@@ -55,6 +54,7 @@ from hdpkit.run.shards.state import (
     spooled,
 )
 from hdpkit.run.trace import largest_shares
+from hdpkit.stores.frozen import COUNTED
 
 FOLDER = Path("/dev/shm")
 NUMBER = 20  # bytes of a worker's number in the file
@@ -167,13 +167,9 @@ class Opening:
 
     def plus(self, other: Opening) -> Opening:
         """Return the opening of both workers."""
-        both = np.concatenate([self.sizes, other.sizes], axis=1)
-        distinct, place = np.unique(both[0], return_inverse=True)
-        counts = np.zeros(len(distinct), dtype=np.int64)
-        np.add.at(counts, place, both[1])
         return Opening(
             self.changes.plus(other.changes),
-            (distinct, counts),
+            sums_by_key(*np.concatenate([self.sizes, other.sizes], axis=1)),
             self.lengths | other.lengths,
             min(self.name, other.name),
         )
@@ -183,17 +179,6 @@ class Opening:
         if not self.lengths:
             return None
         return np.concatenate([self.lengths[first] for first in sorted(self.lengths)])
-
-
-@attrs.frozen(eq=False)
-class Swept:
-    """Changes of a worker in a sweep."""
-
-    changes: Changes
-
-    def plus(self, other: Swept) -> Swept:
-        """Return the changes of both workers."""
-        return Swept(self.changes.plus(other.changes))
 
 
 @attrs.frozen(eq=False)
@@ -264,7 +249,7 @@ class Worker:
     def enter(self) -> Opening:
         """Read the shards and their state; returns their contribution to the state common to all workers."""
         job, before = self.job, self.job.source.shards[self.shards[0]].first_document
-        names = "dish", *COLUMNS, *((OPENS,) if differs(job.restaurant) else ())
+        names = "dish", *COUNTED, *((OPENS,) if differs(job.restaurant) else ())
         columns: dict[str, list[Int32s]] = {name: [] for name in names}
 
         def read() -> Iterator[Corpus]:
@@ -323,20 +308,20 @@ class Worker:
         self._due = self._due_in(self.franchise.sweep + 1)
         return self._go_on()
 
-    def sweep(self, n_blocks: int) -> Swept:
+    def sweep(self, n_blocks: int) -> Changes:
         """Run the move over this worker's documents; changes of counts in blocks of terms (0: by `block`)."""
         move = self._under_way
-        _, changes = called(move, move.sweep, self.franchise, n_blocks)
+        changes: Changes = called(move, move.sweep, self.franchise, n_blocks)[1]
         self.franchise.data.check_unchanged()  # a sweep over changed data isn't valid
-        return Swept(changes)
+        return changes
 
     def block(self, number: int, n_blocks: int) -> CountBlock:
         """Return the changes of the counts of a block of terms."""
         return CountBlock(DocumentSweeps.of(self.franchise).block(number, n_blocks))
 
-    def go_on(self, total: Swept) -> Done:
+    def go_on(self, total: Changes) -> Done:
         """End the move over documents, given the changes of all workers, and go on to the next one."""
-        DocumentSweeps.of(self.franchise).end(total.changes)
+        DocumentSweeps.of(self.franchise).end(total)
         return self._go_on()
 
     def _go_on(self) -> Done:

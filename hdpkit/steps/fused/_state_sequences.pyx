@@ -25,8 +25,7 @@ from hdpkit.vectors cimport has_room, vector
 # observation, and all possible ones weigh the same. Rows are sorted, so that the filter visits no others.
 # Every sequence has streams of its own, so the result doesn't depend on the number of threads. A long
 # sequence is filtered in pieces of `PIECE` observations: filters at their beginnings are kept, and each
-# piece is filtered again when its states are drawn, from the last to the first. The readable twin is
-# `hdpkit.steps.state_sequences`.
+# piece is filtered again when its states are drawn, from the last to the first.
 #
 # A filter is normalised. Its entries below `TINY` are kept as their logarithms, which are negative: the
 # observations or slices that follow may allow no other state. They count where the sum of all others is
