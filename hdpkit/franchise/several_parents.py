@@ -387,7 +387,8 @@ class GraphTopology(FixedHomes):
 
 def _ancestors(parent: Int32s, begin: Int64s) -> tuple[Int64s, Int32s]:
     """Each restaurant and all above it, largest number first: those of restaurant r from start[r] on."""
-    above, up, first = [], parent.tolist(), begin.tolist()
+    above: list[list[int]] = []
+    up, first = parent.tolist(), begin.tolist()
     for r in range(len(begin) - 1):
         parents = [up[arm] for arm in (r, *range(first[r], first[r + 1])) if up[arm] >= 0]
         above.append(sorted({r}.union(*(above[p] for p in parents)), reverse=True))
