@@ -287,7 +287,7 @@ def refuse_others(path: Path, *, folder: bool = False, one_name: bool = False) -
 
 def _check_kind(path: Path, found: os.stat_result, folder: bool, one_name: bool) -> None:
     own, other = ("folder", stat.S_ISDIR) if folder else ("file", stat.S_ISREG)
-    if stat.S_ISLNK(found.st_mode) or getattr(os.path, "isjunction", _never)(path):
+    if stat.S_ISLNK(found.st_mode) or getattr(os.path, "isjunction", lambda path: False)(path):
         value = "a link"
     elif not other(found.st_mode):
         value = f"not a {own}"
@@ -299,10 +299,6 @@ def _check_kind(path: Path, found: os.stat_result, folder: bool, one_name: bool)
         str(path), value, f"a {own} in the run folder itself, if it exists",
         "Files outside a run folder are neither read nor written: replace it by a copy of the original.",
     )  # fmt: skip
-
-
-def _never(path: object) -> bool:
-    return False
 
 
 def open_own(path: Path, flags: int, *, one_name: bool = False) -> int:

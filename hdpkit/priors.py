@@ -326,13 +326,9 @@ def draw_from(prior: Prior, source: ChoiceSource, size: int | tuple[int, ...] | 
     """Draw a number from a prior, by ``choose`` if it has finitely many values, or an array of this shape."""
     if size is None and callable(getattr(prior, "choose", None)):
         return real_values(prior, "choose", prior.choose(source), ())  # type: ignore[attr-defined]
-    drawn = prior.draw(source if _takes_sources(prior) else source.generator, size)
+    takes_sources = getattr(type(prior), "draw", None) is Distribution.draw
+    drawn = prior.draw(source if takes_sources else source.generator, size)
     return real_values(prior, "draw", drawn, _shape_of_draws(size))
-
-
-def _takes_sources(prior: Prior) -> bool:
-    """Whether this prior draws from choice sources, too."""
-    return getattr(type(prior), "draw", None) is Distribution.draw
 
 
 def _shape_of_draws(size: int | tuple[int, ...] | None) -> tuple[int, ...]:

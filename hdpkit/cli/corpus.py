@@ -25,6 +25,7 @@ from hdpkit.data import Corpus, ShardedCorpus
 from hdpkit.data.files.corpora import (
     FORMATS,
     ReadCorpus,
+    Request,
     convert_corpus,
     convert_shards,
     detect_format,
@@ -146,7 +147,7 @@ def given_corpus(path: Path, options: dict[str, Any], quiet: bool) -> ReadCorpus
     converted = (options["format"] or detect_format(path)) == "shards"
     layout = given_layout({**options, "group_column": ()} if converted else options)
     try:
-        read = read_any(path, options["format"], options["vocabulary"], text, limits, layout)
+        read = read_any(Request.of(path, options["format"], options["vocabulary"], text, limits, layout))
     except ParameterError as error:
         if error.parameter not in ("text", "layout") or not isinstance(error.value, TextOptions | Layout):
             raise

@@ -171,8 +171,7 @@ def fit_shards(corpus: Path, model: Topics, options: dict[str, Any]) -> None:
     with ended_together(backend), ExitStack() as stack:
         source = ShardedCorpus.open(corpus)
         if backend.leads:
-            sizes = f"{source.n_documents:,} documents, {source.n_tokens:,} tokens, {source.n_terms:,} terms"
-            tell(options["quiet"], f"{sizes}, {source.n_shards:,} shards, {backend}")
+            tell(options["quiet"], f"{model.said(source)}, {source.n_shards:,} shards, {backend}")
         backend.lead(partial(_hold, stack, out))
         if backend.leads:
             carry_out(partial(_fit, source, backend, model, options), out, options["terms"], options["quiet"])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import tempfile
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any, Self
@@ -192,10 +192,10 @@ class Corpus(GroupedData):
             Further labels: name -> one value per document; None, NaN, NaT or pandas.NA if it is missing.
         """
         words = _check_vocabulary(vocabulary)
-        bound = _check_n_terms(n_terms, words)
+        bound = number_of_terms(n_terms, words)
         terms, lengths, built = read_documents(docs, bound, words, _readable(names))
         if built is not words:
-            bound = _check_n_terms(n_terms, built)
+            bound = number_of_terms(n_terms, built)
         if bound is None:
             bound = int(terms.max()) + 1 if len(terms) else 1
         terms.setflags(write=False)
@@ -221,13 +221,7 @@ class Corpus(GroupedData):
         names = frame_names(X, "index") if names is None else names
         words = _check_vocabulary(vocabulary)
         counts = read_matrix(X, _readable(names))
-        if words is not None and len(words) != counts.n_terms:
-            raise DataError(
-                "vocabulary",
-                f"{len(words)} terms",
-                f"{counts.n_terms} terms, one per column of the counts",
-                "Give one word per column.",
-            )
+        check_width(words, counts.n_terms, ", one per column of the counts", "Give one word per column.")
         if counts.n_documents == 0:
             raise _empty("no documents")
         if not counts.count.any():  # also if there are no columns
@@ -649,7 +643,7 @@ def _counts_in(
     words = read_vocabulary(vocabulary, limits) if from_file else _check_vocabulary(vocabulary)
     if words == ():
         raise DataError("vocabulary", "0 terms", "at least one term", "Leave it out, or give the words.")
-    bound = _check_n_terms(n_terms, words)
+    bound = number_of_terms(n_terms, words)
     if bound is not None:  # given by the caller, not by the file
         limits = attrs.evolve(limits, max_terms=max(bound, limits.max_terms))
     return words, limited(f"file {os.fspath(path)}", read(path, bound), limits)
@@ -669,19 +663,19 @@ def reopen(folder: Path, digest: str, verify: bool = False) -> Corpus:
     return corpus
 
 
-def _check_n_terms(n_terms: Any, vocabulary: tuple[str, ...] | None) -> int | None:
+def number_of_terms(n_terms: Any, vocabulary: tuple[str, ...] | None) -> int | None:
     """Return the number of terms, given or that of the vocabulary; None if neither is given."""
     if n_terms is None:
         return None if vocabulary is None else len(vocabulary)
     n_terms = whole_number("n_terms", n_terms, 1, ID_LIMIT, remedy="Give the number of terms.")
-    if vocabulary is not None and len(vocabulary) != n_terms:
-        raise DataError(
-            "vocabulary",
-            f"{len(vocabulary)} terms",
-            f"{n_terms} terms (n_terms)",
-            "Leave n_terms out or correct it.",
-        )
+    check_width(vocabulary, n_terms, " (n_terms)", "Leave n_terms out or correct it.")
     return n_terms
+
+
+def check_width(words: Sequence[str] | None, n_terms: int, of: str, remedy: str) -> None:
+    """Raise a DataError unless a vocabulary, if there is one, has a word for each term of this."""
+    if words is not None and len(words) != n_terms:
+        raise DataError("vocabulary", f"{len(words)} terms", f"{n_terms} terms{of}", remedy)
 
 
 def tokens_of_shard(shard: MappedShard, n_tokens: int) -> Tokens:

@@ -9,8 +9,8 @@ import numpy as np
 import numpy.typing as npt
 
 from hdpkit.arrays import Int64s
-from hdpkit.checks import as_sequence, check_names, is_missing, whole_number
-from hdpkit.data.files.counts import ID_LIMIT
+from hdpkit.checks import as_sequence, check_names, is_missing
+from hdpkit.data.corpus import number_of_terms
 from hdpkit.data.groups import (
     GroupedData,
     Groups,
@@ -99,8 +99,7 @@ class Sequences(GroupedData):
         """
         check_label_name(label)
         words = None if vocabulary is None else check_names("vocabulary", vocabulary, None, "term")
-        if n_terms is not None:
-            n_terms = whole_number("n_terms", n_terms, 1, ID_LIMIT, remedy="Give the number of terms.")
+        n_terms = number_of_terms(n_terms, words)
         if isinstance(arrays, np.ndarray) and arrays.ndim > 1:
             arrays = list(arrays)
         given = as_sequence("arrays", arrays, "arrays, one per sequence")
@@ -116,7 +115,7 @@ class Sequences(GroupedData):
                 "Give observations: sequences without any have nothing to infer states from.",
             )  # fmt: skip
         values = concatenate([own for own, _ in parts], label)
-        if values.dtype.kind in "US" or words is not None or n_terms is not None:
+        if values.dtype.kind in "US" or n_terms is not None:
             values, words, n_terms = _terms(values, words, n_terms)
         # A missing observation has the value of the last one before it, or of the first.
         values = values[np.maximum(np.cumsum(~missing) - 1, 0)]
@@ -232,13 +231,6 @@ def _terms(
     values: npt.NDArray[Any], words: tuple[str, ...] | None, n_terms: int | None
 ) -> tuple[npt.NDArray[np.int32], tuple[str, ...] | None, int]:
     """Terms of observations, their words, and the number of terms."""
-    if words is not None and n_terms is not None and len(words) != n_terms:
-        raise DataError(
-            "vocabulary",
-            f"{len(words)} terms",
-            f"{n_terms} terms (n_terms)",
-            "Leave n_terms out or correct it.",
-        )
     if values.dtype.kind in "US" and values.ndim == 1:
         built = words is None
         number = {word: v for v, word in enumerate(words or dict.fromkeys(values.tolist()))}

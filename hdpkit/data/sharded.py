@@ -22,6 +22,7 @@ from hdpkit.data.corpus import (
     Cells,
     Corpus,
     Tokens,
+    check_width,
     content_of,
     piece_of,
     pieces_of,
@@ -344,11 +345,7 @@ def _counts_of(blocks: Iterable[Any], words: tuple[str, ...] | None) -> Iterator
             raise DataError(
                 f"blocks, block {number}, {error.parameter}", error.value, error.allowed, error.remedy
             ) from error
-        if words is not None and len(words) != counts.n_terms:
-            raise DataError(
-                "vocabulary", f"{len(words)} terms", f"{counts.n_terms} terms, one per column",
-                "Give one word per column of each block.",
-            )  # fmt: skip
+        check_width(words, counts.n_terms, ", one per column", "Give one word per column of each block.")
         n_terms = n_terms or counts.n_terms
         if not counts.n_terms == n_terms <= ID_LIMIT:
             raise DataError(

@@ -10,6 +10,7 @@ import numpy.typing as npt
 import scipy
 
 from hdpkit.checks import check_unmasked
+from hdpkit.data.corpus import check_width
 from hdpkit.data.matrices import sparse_entries
 from hdpkit.errors import DataError, ParameterError
 
@@ -42,13 +43,7 @@ def top_terms(
     counts = _checked_counts(dish_counts)
     if n_terms < 1:
         raise ParameterError("n_terms", n_terms, "at least 1", "10 is usual.")
-    if vocabulary is not None and len(vocabulary) != counts.shape[1]:
-        raise DataError(
-            "vocabulary",
-            len(vocabulary),
-            f"of length {counts.shape[1]}",
-            "Pass the vocabulary of the corpus.",
-        )
+    check_width(vocabulary, counts.shape[1], "", "Pass the vocabulary of the corpus.")
     tables = []
     for k in range(counts.shape[0]):
         row = counts[[k]].toarray()[0]

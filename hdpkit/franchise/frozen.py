@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from hdpkit.arrays import Floats, Int32s, Int64s, sums_by_key
-from hdpkit.checks import LARGEST_SEED, number_array, real_number, whole_number
+from hdpkit.checks import LARGEST_SEED, number_array, real_number, whole_number, whole_numbers
 from hdpkit.data.corpus import Cells
 from hdpkit.errors import DataError, ParameterError, short_repr
 from hdpkit.franchise.hyperparameters import Sharers
@@ -427,15 +427,10 @@ def check_dishes(
 
 def ints_of(key: str, value: Any, low: int, high: int, n: int | None = None) -> npt.NDArray[np.int32]:
     """An entry of a frozen state as whole numbers of this range, or a DataError."""
-    array = _array(value)
-    if array.size == 0 and array.ndim == 1 and n in (None, 0):
-        return array.astype(np.int32) if array.dtype.kind in "iuf" else np.empty(0, dtype=np.int32)
-    if array.ndim != 1 or array.dtype.kind not in "iu" or (n is not None and len(array) != n):
-        what = "whole numbers" if n is None else f"{n} whole numbers, one per customer"
-        raise unfitting(key, value, what)
-    if not low <= int(array.min()) <= int(array.max()) <= high:
-        raise unfitting(key, value, f"from {low} to {high}")
-    return np.ascontiguousarray(array, dtype=np.int32)
+    try:
+        return whole_numbers(key, value, low, high, np.int32, length=n, remedy=_UNCHANGED)
+    except ParameterError as error:
+        raise unfitting(key, value, error.allowed) from None
 
 
 def _among(key: str, value: Any, slots: npt.NDArray[Any]) -> npt.NDArray[np.int32]:

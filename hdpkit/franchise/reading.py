@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import sys
 import warnings
-from collections import Counter
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -17,7 +17,7 @@ from hdpkit.errors import CopiedFranchiseWarning, ParameterError, StateError
 from hdpkit.franchise.arguments import check_source
 from hdpkit.franchise.blocks import Blocks
 from hdpkit.franchise.declarations import number_of
-from hdpkit.franchise.frozen import Disagreement, cell_counts, check_tables, data_counts
+from hdpkit.franchise.frozen import Disagreement, cell_counts, check_columns, check_tables, data_counts
 from hdpkit.franchise.guard import changes
 from hdpkit.franchise.population import Parts, bank_for, restaurants_of
 from hdpkit.franchise.sample import Sample, drawn_weights, levels_of, sample_of, table_counts
@@ -43,9 +43,9 @@ from hdpkit.stores import (
     FrozenCells,
     FrozenSeating,
     FrozenSeats,
-    FrozenSizes,
     detail_of,
 )
+from hdpkit.stores.frozen import COUNTED
 
 RELATIVE = 1e-9  # tolerance of cached log probabilities against recomputed ones
 
@@ -59,72 +59,48 @@ def _require(condition: Any, what: str, value: Any, *allowed: Any) -> None:
 
 def audit(state: State, parts: Parts) -> None:
     """Raise an AuditError unless counts, tables, dishes, statistics and components agree."""
-    store = state.seating
+    store, live = state.seating, state.slots.occupied_slots()
     t: Any = state.topology.placed(store)
     frozen = FrozenSeating.of(store.freeze())
-    if isinstance(frozen, FrozenSeats):
-        try:
-            check_tables(frozen.seat, frozen.table_node, frozen.table_dish, frozen.table_seat, t, None)
-        except Disagreement as error:
-            _require(False, error.key, getattr(frozen, error.key), error.allowed)
-    if isinstance(frozen, FrozenSizes):
-        size, count = frozen.bin_size, frozen.bin_count
-        _require(np.all(size >= 1) and np.all(count >= 1), "bins", (size, count), "positive")
     by_cell = isinstance(frozen, FrozenCells)
-    counted: Any = frozen if by_cell else frozen.to(Detail.COUNTS, t)
-    customers: Counter[tuple[int, int]] = Counter()
-    tables: Counter[tuple[int, int]] = Counter()
-    columns = (counted.count_node, counted.count_dish, counted.count_customers, counted.count_tables)
-    for n, k, c, m in zip(*(column.tolist() for column in columns), strict=True):
-        _require(1 <= m <= c, f"tables of dish {k} in {n}", m, f"from 1 to {c}, the customers")
-        customers[n, k] += c
-        tables[n, k] += m
-    live = state.slots.occupied_slots()
-    of_customer = np.asarray(counted.run_dish if by_cell else counted.dish)
-    base = int(of_customer.max(initial=0)) + 1
-    if by_cell:  # all customers of a cell are seated, or none
-        of = np.repeat(np.arange(len(counted.cell_runs)), counted.cell_runs)
-        seated = np.bincount(of, weights=counted.run_count, minlength=len(counted.cell_runs))
-        there = (counted.cell_runs == 0) | (seated == t.cells.count)
+    counts: Any = frozen if by_cell else frozen.to(Detail.COUNTS, t)
+    arrays = counts.arrays() | frozen.arrays()
+    of_customer = np.asarray(counts.run_dish if by_cell else counts.dish)
+    data = partial(cell_counts, arrays, t.cells, t) if by_cell else partial(data_counts, of_customer, t)
+    columns = [arrays[name] for name in COUNTED]
+    try:
+        if isinstance(frozen, FrozenSeats):
+            check_tables(frozen.seat, frozen.table_node, frozen.table_dish, frozen.table_seat, t, None)
+        check_columns(columns, of_customer, data, t, None)
+    except Disagreement as error:
+        raise inconsistent(error.key, arrays[error.key], error.allowed) from None
+    # Customers and tables of each size of tables, or of each restaurant and dish.
+    for name in frozen.names()[-2:] if not isinstance(frozen, FrozenSeats) else ():
+        _require(np.all(arrays[name] >= 1), name, arrays[name], "positive")
+    _require(np.isin(of_customer[of_customer >= 0], live).all(), "dishes", of_customer, "occupied slots")
+    if isinstance(frozen, FrozenCells):  # all customers of a cell are seated, or none
+        of = np.repeat(np.arange(len(frozen.cell_runs)), frozen.cell_runs)
+        seated = np.bincount(of, weights=frozen.run_count, minlength=len(frozen.cell_runs))
+        there = (frozen.cell_runs == 0) | (seated == t.cells.count)
         _require(np.all(there), "customers of cells", seated, str(t.cells.count))
-        keys, eaters = cell_counts(counted.arrays(), t.cells, t, base)
-    else:
-        keys, eaters = data_counts(of_customer, t, base)
-    eaten = {divmod(key, base): n for key, n in zip(keys.tolist(), eaters.tolist(), strict=True)}
-    _require({k for _, k in eaten} <= set(live.tolist()), "dishes", of_customer, "occupied slots")
 
-    # A restaurant's customers: its seated data and the tables of its children, dish by dish.
-    expected = Counter(eaten)
-    for (n, k), c in tables.items():
-        if n > 0:
-            expected[int(t.parent[n]), k] += c
-    found: Counter[tuple[int, int]] = Counter()
-    for (n, k), c in customers.items():
-        found[int(t.restaurants(n)), k] += c
-    _require(expected == found, "customers", found, "data and tables of children,", expected)
-
-    by_node_customers, by_node_tables = totals(store, t.n_nodes)
-    for n in range(t.n_nodes) if t.n_nodes < 200 else ():
-        dishes = sorted(k for m, k in customers if m == n)
-        _require(store.node_dishes(n).tolist() == dishes, f"dishes of restaurant {n}", dishes, "as counted")
-    for what, reported, recount in (
-        ("customers", by_node_customers, customers),
-        ("tables", by_node_tables, tables),
-    ):
-        recounted = np.zeros(t.n_nodes, dtype=np.int64)
-        for (n, _), c in recount.items():
-            recounted[n] += c
+    node, dish, *numbers = columns
+    for what, reported, own in zip(("customers", "tables"), totals(store, t.n_nodes), numbers, strict=True):
+        recounted = np.bincount(node, own, t.n_nodes).astype(np.int64)
         _require(np.array_equal(reported, recounted), f"{what} of restaurants", reported, recounted)
-    for (n, k), c in customers.items():
+    for n in range(t.n_nodes) if t.n_nodes < 200 else ():
+        listed, served = store.node_dishes(n), dish[node == n]
+        _require(np.array_equal(listed, served), f"dishes of restaurant {n}", listed, "as counted,", served)
+    for n, k, c, m in zip(*(column.tolist() for column in columns), strict=True):
         _require(store.customers(n, k) == c, f"customers of dish {k} in {n}", store.customers(n, k), c)
-        _require(store.tables(n, k) == tables[n, k], f"tables of dish {k} in {n}", store.tables(n, k), "")
+        _require(store.tables(n, k) == m, f"tables of dish {k} in {n}", store.tables(n, k), m)
 
     if state.measure.atomic:  # the dishes of customers are their values
         own = np.asarray(state.data.values)[of_customer >= 0]
         same = np.array_equal(of_customer[of_customer >= 0], own)
         _require(same, "dishes", of_customer, "the customers' values")
     else:
-        root = {k: c for (n, k), c in tables.items() if n == 0}
+        root = dict(zip(dish[node == 0].tolist(), columns[3][node == 0].tolist(), strict=True))
         # A dish that `open_dish` has just made has no customers yet.
         served = dict.fromkeys(
             (slot for slot in live.tolist() if slot in root or slot not in state._waiting), 1

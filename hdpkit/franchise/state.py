@@ -58,8 +58,6 @@ from hdpkit.stores import (
     stores,
 )
 from hdpkit.stores import _labelled_seating as compiled
-from hdpkit.stores import labelled_seating as reference
-from hdpkit.stores.frozen import Draws
 
 _FEW = 256  # with fewer customers and restaurants memory is kept: the next sweep would allocate it again
 
@@ -75,12 +73,8 @@ def _aggregate_seats(state: Any, labelled: Any) -> None:
     state.store.thaw(state._in_detail(labelled.freeze(), detail_of(state.store)))
 
 
-draw_sizes = Step("draw_sizes", reference.draw_sizes, trees=FIXED)
-seat_out = Step("seat_out", reference.seat_out, trees=FIXED)
 draw_seats = Step("draw_seats", _draw_seats, trees=FIXED)
 aggregate_seats = Step("aggregate_seats", _aggregate_seats, trees=FIXED)
-seat_out.kernel("generic", compiled.seat_out, stores=COMPILED_STORES, trees=FIXED)
-draw_sizes.kernel("generic", compiled.draw_sizes, stores=COMPILED_STORES, trees=FIXED)
 draw_seats.kernel("generic", _draw_seats, stores=COMPILED_STORES, trees=FIXED)
 aggregate_seats.kernel("generic", _aggregate_seats, stores=COMPILED_STORES, trees=FIXED)
 _SIZES: dict[str, Any] = {"stores": {HistogramStore}, "detail": Detail.SIZES}
@@ -94,7 +88,7 @@ draw_seats.kernel(
 aggregate_seats.kernel(
     "generic", lambda state, labelled: compiled.aggregate_seats(labelled, state.store), trees=FIXED, **_SIZES
 )
-of_package(draw_sizes, seat_out, draw_seats, aggregate_seats)
+of_package(draw_seats, aggregate_seats)
 
 
 class State(Locked):
@@ -316,11 +310,7 @@ class State(Locked):
         discount: Any = None,
     ) -> dict[str, Any]:
         """Return a frozen seating in the form of a store with this detail."""
-        topology, frozen = self.topology, FrozenSeating.of(seating)
-        if detail <= frozen.DETAIL:
-            return frozen.to(detail, topology).arrays()
-        draws = Draws(*(self._kernel_of(step)[1] for step in (draw_sizes, seat_out)))
-        return frozen.to(detail, topology, source, draws, discount).arrays()
+        return FrozenSeating.of(seating).to(detail, self.topology, source, discount).arrays()
 
     # ------------------------------------------------------------------ customers of cells
 

@@ -175,10 +175,13 @@ class Kind:
 
     def said(self, data: Any) -> str:
         """Sizes of the data, in words."""
-        return f"{len(data):,} {self.nouns.tokens}"
+        return ", ".join(f"{n:,} {what}" for what, n in self.sizes(data))
 
     def sizes(self, data: Any) -> list[tuple[str, int]]:
-        """Sizes of the data on a page of numbers: what they are of, and the number."""
+        """Sizes of the data: what they are of, and the number."""
+        if self.of_documents:
+            nouns, sizes = self.nouns, (data.n_documents, data.n_tokens, data.n_terms)
+            return list(zip((nouns.documents, nouns.tokens, nouns.terms), sizes, strict=True))
         return [(self.nouns.tokens, len(data)), ("dimensions", self.width(data))]
 
     def declare(self, data: Any) -> Restaurant:

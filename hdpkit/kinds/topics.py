@@ -301,9 +301,6 @@ class Topics(FiniteOrNot):
     def moves(self, restaurant: Restaurant) -> list[Move]:
         return default_moves(restaurant)
 
-    def said(self, data: Any) -> str:
-        return f"{data.n_documents:,} documents, {data.n_tokens:,} tokens, {data.n_terms:,} terms"
-
     def width(self, data: Any) -> int:
         return int(data.n_terms)
 

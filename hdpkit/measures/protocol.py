@@ -65,17 +65,24 @@ def parameter(*, validator: Callable[[Any, Any, Any], None], default: Any = attr
 
 def as_parameter(value: Any, field: attrs.Attribute[Any]) -> Any:
     """A number, a read-only array or, for a prior, a `Resampled`."""
-    value = at_mean(value)
-    if isinstance(value, Resampled):
-        return value
-    array = number_array(value)
-    if array is not None and array.size and not np.isnan(array).any():
-        array.setflags(write=False)
-        return float(array) if array.ndim == 0 else array
-    raise ParameterError(
-        field.name, value, "a number, an array of numbers, or a prior",
-        "A number is fixed; a prior (for instance hk.Gamma(1, 1)) is resampled.",
-    )  # fmt: skip
+    allowed = "a number, an array of numbers, or a prior"
+    remedy = "A number is fixed; a prior (for instance hk.Gamma(1, 1)) is resampled."
+    return numbers_or_prior(field.name, value, -math.inf, math.inf, allowed, remedy, most_dims=64)
+
+
+def numbers_or_prior(
+    name: str, value: Any, low: float, high: float, allowed: str, remedy: str, *, most_dims: int
+) -> Any:
+    """A float from `low` to `high`, a read-only array of them, or a `Resampled` with such a mean."""
+    made = at_mean(value)
+    array = number_array(made)
+    shaped = array is not None and array.size > 0 and array.ndim <= most_dims
+    if array is None or not shaped or not np.all((low <= array) & (array <= high)):
+        raise ParameterError(name, made, allowed, remedy)
+    if isinstance(made, Resampled):
+        return made
+    array.setflags(write=False)
+    return float(array) if array.ndim == 0 else array
 
 
 def missing_method(measure: Any, method: str) -> MissingMethodError:

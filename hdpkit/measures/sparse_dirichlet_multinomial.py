@@ -19,7 +19,7 @@ from hdpkit.measures._sparse_dirichlet_multinomial import DishSmoothingBank, Spa
 from hdpkit.measures.bank import StatisticsBank
 from hdpkit.measures.dirichlet_multinomial import CountsTerms, TermCounts, known_terms
 from hdpkit.measures.kept_parameters import OwnNumbers, OwnParameter, ParameterBank, SmoothingOfDishes
-from hdpkit.measures.protocol import Resampled, at_mean, in_python
+from hdpkit.measures.protocol import Resampled, in_python, numbers_or_prior
 from hdpkit.measures.selection import (
     LARGEST,
     NAME,
@@ -63,13 +63,10 @@ class SelectionPrior:
 
 def _parameter(name: str, value: Any) -> Any:
     """A number, or the current value of a parameter with a prior, which starts at its mean."""
-    number = at_mean(value)
-    given = float(number) if isinstance(number, Resampled) else number
-    if SMALLEST <= as_float(given) <= LARGEST:
-        return number if isinstance(number, Resampled) else as_float(given)
     of_selection = "1 and 1 make every proportion equally probable."
     usual = "0.01 to 1 is usual for topics." if name == SMOOTHING else of_selection
-    raise ParameterError(name, given, f"a number from {SMALLEST} to {LARGEST}", usual)
+    allowed = f"a number from {SMALLEST} to {LARGEST}"
+    return numbers_or_prior(name, value, SMALLEST, LARGEST, allowed, usual, most_dims=0)
 
 
 def _smoothing(value: Any) -> Any:

@@ -4,7 +4,6 @@ statistics of a normal distribution, and scales of data with outliers and unknow
 from __future__ import annotations
 
 import abc
-from collections.abc import Callable
 from typing import Any, ClassVar, Self
 
 import attrs
@@ -12,10 +11,10 @@ import numpy as np
 import numpy.typing as npt
 
 from hdpkit.arrays import Bools, Floats
-from hdpkit.checks import number_array, whole_number
+from hdpkit.checks import whole_number
 from hdpkit.data import GroupedData
 from hdpkit.errors import DataError, ParameterError
-from hdpkit.measures.protocol import BaseMeasure, Resampled, at_mean
+from hdpkit.measures.protocol import BaseMeasure, Resampled, numbers_or_prior
 from hdpkit.priors import Above, Gamma
 
 SMALLEST, LARGEST = 1e-50, 1e50  # range of positive parameters
@@ -23,21 +22,7 @@ MULTIPLIER, STRENGTH = Above(Gamma(1.0, 4.0 / 3.0), 0.25), 0.01  # of `hierarchi
 LARGEST_VALUE = 1e100  # so that squares of values, multiplied or divided by parameters, don't overflow
 
 
-def _numbers(name: str, value: Any, allowed: str, legal: Callable[[Floats], Any]) -> Any:
-    """Return a float, or a read-only vector of floats, all of them legal; or raise a ParameterError."""
-    error = ParameterError(name, value, allowed, "Give a float, one float per dimension, or a prior.")
-    value = at_mean(value)
-    if isinstance(value, Resampled):
-        if not legal(np.asarray(float(value))):
-            raise error
-        return value
-    array = number_array(value)
-    if array is None or array.ndim > 1 or array.size == 0 or not np.all(legal(array)):
-        raise error
-    if array.ndim == 0:
-        return float(array)
-    array.setflags(write=False)
-    return array
+_GIVE = "Give a float, one float per dimension, or a prior."
 
 
 def real(name: str, default: Any = attrs.NOTHING) -> Any:
@@ -53,13 +38,13 @@ def positive(name: str, default: Any = attrs.NOTHING) -> Any:
 def finite_numbers(name: str, value: Any) -> Any:
     """Return a finite float or a read-only vector of them, or raise a ParameterError."""
     allowed = f"a number, or one per dimension, each from {-LARGEST_VALUE} to {LARGEST_VALUE}"
-    return _numbers(name, value, allowed, lambda x: np.abs(x) <= LARGEST_VALUE)
+    return numbers_or_prior(name, value, -LARGEST_VALUE, LARGEST_VALUE, allowed, _GIVE, most_dims=1)
 
 
 def positive_numbers(name: str, value: Any) -> Any:
     """Return a positive float or a read-only vector of them, or raise a ParameterError."""
     allowed = f"a positive number, or one per dimension, each from {SMALLEST} to {LARGEST}"
-    return _numbers(name, value, allowed, lambda x: (x >= SMALLEST) & (x <= LARGEST))
+    return numbers_or_prior(name, value, SMALLEST, LARGEST, allowed, _GIVE, most_dims=1)
 
 
 def is_one(multiplier: Any) -> bool:

@@ -18,7 +18,7 @@ from hdpkit.errors import DataError, ParameterError
 from hdpkit.measures._von_mises_fisher import VonMisesFisherBank
 from hdpkit.measures.bank import StatisticsBank
 from hdpkit.measures.kept_parameters import ConcentrationsOfDishes, OwnParameter, ParameterBank
-from hdpkit.measures.protocol import Resampled, at_mean, by_entry, in_python
+from hdpkit.measures.protocol import by_entry, in_python, numbers_or_prior
 from hdpkit.measures.vectors import Sums, VectorMeasure, finite
 from hdpkit.parts import Part
 from hdpkit.priors import Each, Gamma, mean_of
@@ -83,13 +83,9 @@ def _concentration(value: Any) -> Any:
     if isinstance(value, Each):
         VonMisesFisher.check_own(mean_of(VonMisesFisher.check_each(value)))
         return value
-    number = at_mean(value)
-    if not VonMisesFisher.is_legal(number):
-        raise ParameterError(
-            "concentration", value, f"a number from {SMALLEST} to {LARGEST}, or a prior",
-            "A number is fixed; a prior, for instance hk.Gamma(1.0, 0.01), is resampled.",
-        )  # fmt: skip
-    return number if isinstance(number, Resampled) else as_float(number)
+    allowed = f"a number from {SMALLEST} to {LARGEST}, or a prior"
+    remedy = "A number is fixed; a prior, for instance hk.Gamma(1.0, 0.01), is resampled."
+    return numbers_or_prior("concentration", value, SMALLEST, LARGEST, allowed, remedy, most_dims=0)
 
 
 def _prior_concentration(value: Any) -> float:

@@ -329,22 +329,18 @@ class DocumentSweeps(Attached):
         self.assigned = Assigned(plan, (source.index(KEYS), source.index(KEYS)))
 
     def _begin(self, plan: DocumentPlan, source: ChoiceSource) -> None:
-        self.draw_topics(plan, source)
-        self.begun, self.assigned = (plan, source), None
-
-    def draw_topics(self, plan: DocumentPlan, source: ChoiceSource) -> None:
         """Draw topics by the common plan of all workers."""
         run_unchecked(self.state, draw_shard_topics, self.workspace, plan, source=source)
+        self.begun, self.assigned = (plan, source), None
 
     def sweep(self, n_blocks: int) -> Changes:
         """Sweep over the documents; changes of the common state, with those of counts in blocks of terms."""
-        return self.sweep_by(*self._under_way(), n_blocks)
+        plan, source = self._under_way()
+        changed = run_unchecked(self.state, sweep_shards, self.workspace, plan, source=source)
+        return self._changes(n_blocks, *changed)
 
-    def sweep_by(self, plan: DocumentPlan, source: ChoiceSource, n_blocks: int = 1) -> Changes:
-        """Sweep over the shards by the common plan of all workers."""
-        observations, tables = run_unchecked(self.state, sweep_shards, self.workspace, plan, source=source)
-        take = self.workspace.take_changes
-        counts = tuple(take(len(tables), block, n_blocks) for block in range(n_blocks))
+    def _changes(self, n_blocks: int, observations: Int64s, tables: Int64s) -> Changes:
+        counts = tuple(self.block(block, n_blocks) for block in range(n_blocks))
         return Changes(observations, tables, opened_here(self.state), counts, bursts_here(self.state))
 
     def assignment(self) -> Assignment:
@@ -353,10 +349,8 @@ class DocumentSweeps(Attached):
 
     def assign(self, found: Assignment, rows: npt.NDArray[np.int64], n_blocks: int) -> Changes:
         """Assign dishes to customers of this worker; returns changes as `sweep` does."""
-        assigned = self._assigning()
-        observations, tables = self.state.access.change(assigned.assign, self.state, found, rows)
-        counts = tuple(assigned.block(block, n_blocks) for block in range(n_blocks))
-        return Changes(observations, tables, opened_here(self.state), counts)
+        changed = self.state.access.change(self._assigning().assign, self.state, found, rows)
+        return self._changes(n_blocks, *changed)
 
     def block(self, block: int, n_blocks: int) -> bytes:
         """Changes of the counts of the terms i V // n to (i + 1) V // n - 1, after a sweep."""
@@ -367,13 +361,9 @@ class DocumentSweeps(Attached):
         return found
 
     def end(self, total: Changes) -> None:
-        """End the sweep that was begun, given the sum of the changes of all workers."""
+        """Update dishes, the root and its weights, given the sum of the changes of all workers."""
         plan, _ = self._under_way()
         self.begun = self.assigned = None
-        self.settle(plan, total)
-
-    def settle(self, plan: DocumentPlan, total: Changes) -> None:
-        """Update dishes, the root and its weights after a sweep over all shards by this plan."""
         state = self.state
         # Arrays from another process may begin at any byte.
         observations, tables = (

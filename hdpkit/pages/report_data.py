@@ -387,12 +387,6 @@ class ReportData:
         return [(number, chain) for number, chain in chains if chain.n_draws]
 
 
-def progress_of(report: ReportData) -> list[tuple[str, str]]:
-    """The number of sweeps and, if there are several, of chains: the last tiles of every overview."""
-    n = len(report.traces)
-    return [("sweeps", f"{report.franchise.sweep:,}"), *([("chains", str(n))] if n > 1 else [])]
-
-
 def distinct(names: Iterable[Any]) -> list[str]:
     """Names without control characters; those that occur more than once have their place, from 0, added."""
     shown = [printable(str(name)) for name in names]

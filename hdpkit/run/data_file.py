@@ -44,6 +44,7 @@ def tree_of_data(data: RunData) -> dict[str, Any]:
             )  # fmt: skip
         cells = data.cells
         where = {"terms": data.values} if cells is None else {"cells": [cells.begin, cells.term, cells.count]}
+        codes = data.labels if cells is None else data.document_labels  # one per token, or per document
         tree: dict[str, Any] = {
             "kind": "corpus",
             **where,
@@ -52,7 +53,7 @@ def tree_of_data(data: RunData) -> dict[str, Any]:
             "names": None if data.names is None else list(data.names),
             "lengths": data.document_lengths,
             # Codes of the documents are computed from their lengths.
-            "labels": [[n, *_label_codes(data, n)] for n in data.label_names if n != "document"],
+            "labels": [[n, *codes[n]] for n in data.label_names if n != "document"],
         }
     elif type(data) is NGrams:
         tree = {
@@ -145,11 +146,6 @@ def data_of_tree(tree: Any) -> RunData:
 def _most_terms(n_tokens: int) -> int:
     """Return the largest vocabulary accepted for this number of tokens if terms aren't listed."""
     return max(Limits().max_terms, _TERMS_PER_TOKEN * n_tokens)
-
-
-def _label_codes(data: Corpus, name: str) -> Any:
-    """Codes of a label: one per token, or one per document for a corpus from counts."""
-    return data.labels[name] if data.cells is None else data.document_labels[name]
 
 
 def _cells(columns: Any, n_terms: int) -> Cells:

@@ -217,18 +217,13 @@ _HELD: ContextVar[Mapping[Path, filelock.BaseFileLock]] = ContextVar("held", def
 _ABOUT: ContextVar[Mapping[str, Any]] = ContextVar("about", default=MappingProxyType({}))
 
 
-def locked_folder(folder: Path) -> filelock.BaseFileLock:
-    """Make a folder if it doesn't exist, and take its lock, or raise a LockedRunError immediately."""
-    with refusals(folder, "make a folder"):
-        folder.mkdir(parents=True, exist_ok=True)
-    return take_lock(folder / "lock", 0.0)
-
-
 @contextmanager
 def holding(folder: Path, about: Mapping[str, Any] = MappingProxyType({})) -> Iterator[None]:
     """Hold the lock of a folder for the block and its thread; ``about`` goes into run.json of a run in it."""
     new = not folder.exists()
-    lock = locked_folder(folder)
+    with refusals(folder, "make a folder"):
+        folder.mkdir(parents=True, exist_ok=True)
+    lock = take_lock(folder / "lock", 0.0)
     before = _HELD.set({**_HELD.get(), (folder / "lock").resolve(): lock})
     said = _ABOUT.set({**_ABOUT.get(), **about})
     try:
@@ -476,12 +471,9 @@ class RunFolder:
             raise CorruptRunError(str(path), value, "a state or an array", "Restore the file of this run.")
         return Start(value)
 
-    def franchise(self, allowed_imports: Allowed, data: GroupedData | None = None) -> Franchise:
+    def franchise(self, allowed_imports: Allowed, data: GroupedData) -> Franchise:
         """The declared franchise over the data, without seated customers."""
         part, more = self._part("franchise"), dict[str, Any]()
-        if data is None:
-            data = self.data()  # type: ignore[assignment]
-        assert data is not None
         with reading(self.path / RUN):
             if part["measure"] is not None:
                 more["measure"] = rebuild(part["measure"], allowed_imports, "base measure")

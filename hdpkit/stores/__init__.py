@@ -1,10 +1,11 @@
 """Seating stores: data structures for the seating of a franchise.
 
-A store has the seating of all restaurants by number. The compiled ones (`_NAME.pyx`, readable twins in
-`NAME.py`) derive from `Seating`: a block of entries (dish, customers, tables) for each restaurant, sorted by
-dish. `ExplicitStore` adds a list of tables and the table of each data customer; `HistogramStore` adds numbers
-of tables by size, and the dish of each data customer; `CountsStore` adds only the dish of each data customer,
-and `CellsStore` not even that. `hdpkit.franchise.declarations` says where a store of counts can be used.
+A store has the seating of all restaurants by number. The compiled ones (`_NAME.pyx`; the first two have
+readable twins in `NAME.py`) derive from `Seating`: a block of entries (dish, customers, tables) for each
+restaurant, sorted by dish. `ExplicitStore` adds a list of tables and the table of each data customer;
+`HistogramStore` adds numbers of tables by size, and the dish of each data customer; `CountsStore` adds only
+the dish of each data customer, and `CellsStore` not even that. `hdpkit.franchise.declarations` says where a
+store of counts can be used.
 """
 
 from hdpkit.checks import instance
@@ -12,7 +13,6 @@ from hdpkit.registry import Registry
 from hdpkit.stores._counts import CellsStore, CountsStore
 from hdpkit.stores._explicit import ExplicitStore
 from hdpkit.stores._histogram import HistogramStore
-from hdpkit.stores.counts import CountsReference
 from hdpkit.stores.explicit import ExplicitReference
 from hdpkit.stores.frozen import FrozenCells, FrozenCounts, FrozenSeating, FrozenSeats, FrozenSizes
 from hdpkit.stores.histogram import HistogramReference
@@ -30,7 +30,6 @@ from hdpkit.stores.protocol import (
 
 __all__ = [
     "CellsStore",
-    "CountsReference",
     "CountsStore",
     "Detail",
     "ExplicitReference",
@@ -60,7 +59,6 @@ stores.register("histogram", HistogramStore)
 stores.register("counts", CountsStore)
 stores.register("explicit-reference", ExplicitReference)
 stores.register("histogram-reference", HistogramReference)
-stores.register("counts-reference", CountsReference)
 
 
 def at_least(detail: Detail) -> list[str]:

@@ -1,5 +1,12 @@
 # distutils: language = c++
-"""Drawing the missing detail of a state (readable twins: `labelled_seating`, `partitions`)."""
+"""Drawing the missing detail of a state.
+
+A move that needs seats runs on the labelled seating. Drawing this seating uniformly among those that fit
+(dishes, histograms), or histograms among those that fit (dishes, counts), is a Gibbs step: nothing is
+approximated. Given n customers at t tables of a restaurant without a discount, the partition into tables is
+that of a uniformly random permutation with t cycles: it has probability proportional to the product of
+(size - 1)! over its tables; with a discount, of [1-d]_1^(size-1).
+"""
 
 import numpy as np
 
@@ -22,7 +29,7 @@ cdef extern from "<algorithm>" namespace "std" nogil:
     bint is_sorted(int32_t *first, int32_t *last)
 
 cdef enum:
-    SMALL = 64                # largest number of customers for Stirling numbers, as in the readable twin
+    SMALL = 64                # largest number of customers for Stirling numbers
 
 cdef double STIRLING[SMALL + 1][SMALL + 1]     # unsigned, of the first kind
 

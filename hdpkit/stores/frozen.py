@@ -19,7 +19,7 @@ given the current one, so a chain may change the form between any two steps.
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any, ClassVar, Self
 
 import attrs
@@ -30,21 +30,8 @@ from hdpkit.arrays import AnyInts, Floats, Int32s
 from hdpkit.errors import StateError
 from hdpkit.random import ChoiceSource
 from hdpkit.stores import _labelled_seating as compiled
-from hdpkit.stores import labelled_seating as readable
 from hdpkit.stores._counts import dishes_of
 from hdpkit.stores.protocol import Detail, Frozen
-
-
-@attrs.frozen
-class Draws:
-    """The functions that draw the missing detail: the compiled ones, or the readable twins."""
-
-    draw_sizes: Callable[[Frozen, ChoiceSource, Floats | None], Frozen]
-    seat_out: Callable[..., Frozen]
-
-
-COMPILED = Draws(compiled.draw_sizes, compiled.seat_out)
-READABLE = Draws(readable.draw_sizes, readable.seat_out)
 
 
 @attrs.frozen(eq=False)
@@ -102,7 +89,6 @@ class FrozenSeating:
         detail: Detail,
         tree: Any = None,
         source: ChoiceSource | None = None,
-        draws: Draws = COMPILED,
         discount: Floats | None = None,
     ) -> FrozenSeating:
         """Return the form of another `Detail`; ``tree`` has arrays ``home``, ``parent`` and ``level``."""
@@ -116,7 +102,7 @@ class FrozenSeating:
             allowed = f"given, to draw seats of customers from {_WORDS[found.DETAIL]}"
             raise StateError(missing, None, allowed, "Pass a choice source or an rng.")
         while detail > found.DETAIL:
-            found = found._higher(tree, source, draws, discount)
+            found = found._higher(tree, source, discount)
         return found
 
     def _by_customer(self, tree: Any) -> FrozenSeating:
@@ -126,9 +112,7 @@ class FrozenSeating:
     def _lower(self) -> FrozenSeating:
         raise NotImplementedError
 
-    def _higher(
-        self, tree: Any, source: ChoiceSource, draws: Draws, discount: Floats | None
-    ) -> FrozenSeating:
+    def _higher(self, tree: Any, source: ChoiceSource, discount: Floats | None) -> FrozenSeating:
         raise NotImplementedError
 
 
@@ -176,10 +160,11 @@ class FrozenSizes(FrozenSeating):
         totals = [np.add.reduceat(c, begins) if len(node) else begins for c in (customers, self.bin_count)]
         return FrozenCounts(self.dish, node[begins], dish[begins], *(t.astype(np.int32) for t in totals))
 
-    def _higher(self, tree: Any, source: ChoiceSource, draws: Draws, discount: Floats | None) -> FrozenSeats:
+    def _higher(self, tree: Any, source: ChoiceSource, discount: Floats | None) -> FrozenSeats:
         lead = getattr(tree, "lead", None)  # of restaurants with several parents
-        more = () if lead is None else (lead,)
-        return FrozenSeats(**draws.seat_out(self.arrays(), tree.home, tree.parent, tree.level, source, *more))
+        return FrozenSeats(
+            **compiled.seat_out(self.arrays(), tree.home, tree.parent, tree.level, source, lead)
+        )
 
 
 @attrs.frozen(eq=False)
@@ -194,8 +179,8 @@ class FrozenCounts(FrozenSeating):
     count_customers: Int32s
     count_tables: Int32s
 
-    def _higher(self, tree: Any, source: ChoiceSource, draws: Draws, discount: Floats | None) -> FrozenSizes:
-        return FrozenSizes(**draws.draw_sizes(self.arrays(), source, discount))
+    def _higher(self, tree: Any, source: ChoiceSource, discount: Floats | None) -> FrozenSizes:
+        return FrozenSizes(**compiled.draw_sizes(self.arrays(), source, discount))
 
 
 @attrs.frozen(eq=False)

@@ -4,24 +4,34 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable
+from typing import ClassVar
 
 from hdpkit.arrays import Int32s
 from hdpkit.random import ChoiceSource
 from hdpkit.stores._seating import SIZES, columns, empty_row
-from hdpkit.stores.counts import NamelessTables, named_columns
+from hdpkit.stores.counts import CountedStore, named_columns
 from hdpkit.stores.protocol import Detail, Frozen
 
 
-class HistogramReference(NamelessTables):
+class HistogramReference(CountedStore):
     """Tables of each size that serve a dish (Blunsom et al. 2009, algorithms 1 and 2, corrected)."""
 
     # A customer who joins a table of size s makes it a table of size s + 1.
 
     DETAIL = Detail.SIZES
+    ANONYMOUS: ClassVar[int] = -1  # a table as a customer of the parent
 
     def clear(self) -> None:
         super().clear()
+        self._dish = [-1] * self.n_customers
         self._histograms: dict[tuple[int, int], Counter[int]] = {}
+
+    def dish_of(self, customer: int) -> int:
+        return self._dish[customer]
+
+    def _label(self, customer: int, dish: int) -> None:
+        if customer >= 0:
+            self._dish[customer] = dish
 
     def _sizes(self, node: int, dish: int) -> Iterable[int]:
         return self._histograms.get((node, dish), Counter()).elements()
@@ -67,6 +77,7 @@ class HistogramReference(NamelessTables):
 
     def relabel_dishes(self, mapping: Int32s) -> None:
         super().relabel_dishes(mapping)
+        self._dish = [k if k < 0 else int(mapping[k]) for k in self._dish]
         self._histograms = {(n, int(mapping[k])): h for (n, k), h in self._histograms.items()}
 
     def freeze(self, empty: Callable[[int], Int32s] = empty_row) -> Frozen:

@@ -248,7 +248,7 @@ def _check_moves(measure: BaseMeasure, values: Sequence[Any] | None, shape: str)
     """Every registered discrete move leaves the exact posterior invariant."""
     # Stores don't use a measure, so each runs with compiled kernels, and the readable one over one store.
     report: list[str] = []
-    if isinstance(measure, ByRestaurant) and not _declares(TINY[shape], measure):
+    if isinstance(measure, ByRestaurant) and measure.differ_by not in ("root", *TINY[shape].labels):
         return [f"{shape!r} declares no {measure.differ_by!r}: left out"]
     models: dict[tuple[str, str, str], ExactModel] = {}  # the moves share them
     for move in example_moves(continuous=False):
@@ -276,11 +276,6 @@ def _customers(measure: BaseMeasure, n: int) -> TinyShape:
     if isinstance(measure, ByRestaurant) and measure.differ_by != "root":
         return TinyShape({measure.differ_by: repeated([0, 0, 1, 1, 0], n)}, n)
     return TinyShape({}, n)
-
-
-def _declares(shape: TinyShape, measure: ByRestaurant) -> bool:
-    """Whether a shape has the restaurants by which dishes of a measure differ."""
-    return measure.differ_by in ("root", *shape.labels)
 
 
 def check_contract(

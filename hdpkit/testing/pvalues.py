@@ -11,11 +11,9 @@ it is 77 times for Pearson). Such approximations are what "about" means in "abou
 
 from __future__ import annotations
 
-import math
 import secrets
 import zlib
 from collections.abc import Callable, Mapping, Sequence
-from itertools import combinations
 
 import attrs
 import numpy as np
@@ -33,7 +31,6 @@ Run = Callable[[int, int], PValues]
 _MIN_EXPECTED = (
     20.0  # a pooled cell's expected count; levels then hold within a factor of 1.5 at 5e-8, 1.1 at 1e-2
 )
-_EXACT_NUMBERS = 500_000  # enumerate all tables of counts if they contain at most this many numbers
 
 
 class SampledTestFailure(AssertionError):
@@ -210,35 +207,6 @@ class SampledTests:
         return dict(zip(labels, numbers, strict=True))
 
 
-def one_sample_p(counts: ArrayLike, probabilities: ArrayLike) -> float:
-    """P-value of independent draws against an exact discrete law.
-
-    Exact (the probability of all tables no likelier than this one) if all tables of counts can be listed.
-    Otherwise cells are pooled in order of probability until each expects 20 draws, and the likelihood-ratio
-    statistic with Williams' (1976) correction is referred to chi-square; two groups have the binomial test.
-    """
-    observed = _whole("counts", counts)
-    law = np.asarray(probabilities, dtype=np.float64)
-    if law.shape != observed.shape or not (np.all(law >= 0) and abs(float(law.sum()) - 1) <= 1e-9):
-        raise ParameterError("probabilities", law, "a law, one number for each count", "Normalise it.")
-    if np.any(observed[law == 0] > 0):
-        return 0.0
-    observed, law = observed[law > 0], law[law > 0]
-    total = int(observed.sum())
-    if law.size == 1 or total == 0:
-        return 1.0
-    if math.comb(total + law.size - 1, total) * law.size <= _EXACT_NUMBERS:
-        return _exact_multinomial_p(observed, law)
-    order = np.argsort(law, kind="stable")
-    starts = _groups(law[order] * total)
-    observed, law = np.add.reduceat(observed[order], starts), np.add.reduceat(law[order], starts)
-    if law.size == 2:
-        return float(stats.binomtest(int(observed[0]), total, min(1.0, float(law[0]))).pvalue)
-    statistic = 2 * float(np.sum(special.xlogy(observed, observed / (total * law))))
-    correction = 1 + (float(np.sum(1 / law)) - 1) / (6 * total * (law.size - 1))
-    return float(stats.chi2.sf(statistic / correction, law.size - 1))
-
-
 def two_sample_p(a: ArrayLike, b: ArrayLike) -> float:
     """P-value of the hypothesis that two samples of INDEPENDENT draws have the same law.
 
@@ -265,17 +233,6 @@ def two_sample_p(a: ArrayLike, b: ArrayLike) -> float:
     return min(1.0, 2 * min(any_kind, shift))
 
 
-def _whole(name: str, values: ArrayLike) -> IntArray:
-    array = np.asarray(values)
-    if (
-        array.ndim != 1
-        or not (array.size == 0 or np.issubdtype(array.dtype, np.integer))
-        or np.any(array < 0)
-    ):
-        raise ParameterError(name, values, "a list of integers, 0 or more", "Correct them.")
-    return array.astype(np.int64)
-
-
 def _sample(name: str, values: ArrayLike) -> FloatArray:
     array = np.asarray(values, dtype=np.float64)
     if array.ndim != 1 or array.size == 0 or np.any(np.isnan(array)):
@@ -297,22 +254,6 @@ def _groups(expected: FloatArray) -> IntArray:
         cumulative = np.cumsum(expected)[:-1]
         starts = [0, int(np.argmin(np.abs(cumulative - float(np.sum(expected)) / 2))) + 1]
     return np.array(starts, dtype=np.int64)
-
-
-def _exact_multinomial_p(observed: IntArray, law: FloatArray) -> float:
-    """Probability of all tables of counts that are no likelier than the observed one."""
-    total, n_cells = int(observed.sum()), law.size
-    # A table is a choice of n_cells - 1 bars among total + n_cells - 1 places; the gaps are the counts.
-    bars = np.array(list(combinations(range(total + n_cells - 1), n_cells - 1)), dtype=np.int64)
-    tables = np.diff(bars, axis=1, prepend=-1, append=total + n_cells - 1) - 1
-
-    def log_probability(counts: IntArray) -> FloatArray:
-        terms = special.xlogy(counts, law) - special.gammaln(counts + 1)
-        return np.asarray(special.gammaln(total + 1) + terms.sum(axis=-1))
-
-    logs = log_probability(tables)
-    unlikely = logs <= float(log_probability(observed)) + 1e-9  # ties count, in spite of rounding
-    return min(1.0, math.fsum(np.exp(logs[unlikely])))
 
 
 def _table_p(table: IntArray) -> float:

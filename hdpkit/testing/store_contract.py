@@ -17,7 +17,7 @@ from hdpkit.measures.dirichlet_multinomial import DirichletMultinomial
 from hdpkit.random import RandomStream, ScriptedSource
 from hdpkit.steps.journal import Journal
 from hdpkit.stores import (
-    CountsReference,
+    CountsStore,
     Detail,
     ExplicitReference,
     FrozenSeating,
@@ -27,7 +27,6 @@ from hdpkit.stores import (
     detail_of,
     missing_methods,
 )
-from hdpkit.stores.frozen import COMPILED, READABLE, Draws
 from hdpkit.testing.cases import tiny_franchise
 from hdpkit.testing.enumeration import Shape, seatings, table_sizes
 from hdpkit.testing.exact import law_of
@@ -136,8 +135,8 @@ def check_capacity(store_class: type) -> str:
 
 
 TOLERANCE = 1e-12
-READABLE_STORES: dict[Detail, Any] = {
-    Detail.COUNTS: CountsReference,
+COMPARED: dict[Detail, Any] = {
+    Detail.COUNTS: CountsStore,
     Detail.SIZES: HistogramReference,
     Detail.SEATS: ExplicitReference,
 }
@@ -366,22 +365,20 @@ def _one_step(
 
 
 def _check_laws(store_class: type) -> str:
-    """From any state every customer is removed and seated with the readable store's exact probabilities."""
+    """From any state every customer is removed and seated as a store of the package does it, exactly."""
     detail = detail_of(store_class)
-    readable: Any = READABLE_STORES[detail]
+    other: Any = COMPARED[detail]
     compared = 0
     for seed in range(6):
         seating = _random_seating(seed)
         frozen = FrozenSeating.of(seating).to(detail).arrays()
-        dishes = readable(len(HOME), len(PARENT))
+        dishes = other(len(HOME), len(PARENT))
         dishes.thaw(frozen)
         for customer, dish in enumerate(dishes.dishes().tolist()):
-            law, expected = (
-                law_of(_one_step(kind, frozen, customer, dish)) for kind in (store_class, readable)
-            )
-            _compare(f"customer {customer} of seating {seed}, as {readable.__name__} does it", law, expected)
+            law, expected = (law_of(_one_step(kind, frozen, customer, dish)) for kind in (store_class, other))
+            _compare(f"customer {customer} of seating {seed}, as {other.__name__} does it", law, expected)
             compared += len(expected)
-    return f"laws: {compared} outcomes have the probabilities of {readable.__name__}"
+    return f"laws: {compared} outcomes have the probabilities of {other.__name__}"
 
 
 def _check_continuation(store_class: type) -> str:
@@ -423,11 +420,11 @@ def _check_continuation(store_class: type) -> str:
 
 
 def _check_score(store: Any, n_nodes: int) -> None:
-    """The optional `log_seating` of counts equals that of the readable store."""
-    readable = CountsReference(len(store.dishes()), n_nodes)
-    readable.thaw(store.freeze())
+    """The optional `log_seating` of counts equals that of the compiled store."""
+    other = CountsStore(len(store.dishes()), n_nodes)
+    other.thaw(store.freeze())
     theta, d = np.array([0.5, 2.0, 7.0, 1.0]), np.zeros(n_nodes)
-    expected = readable.log_seating(theta, d)
+    expected = other.log_seating(theta, d)
     score = store.log_seating(theta, d) if hasattr(store, "log_seating") else expected
     require(abs(score - expected) <= 1e-9 * abs(expected), f"log_seating: {score}, not {expected}")
 
@@ -459,7 +456,7 @@ def _check_optional(store: Any, n_nodes: int) -> None:
 
 
 def _check_labelled_seating(store_class: type) -> str:
-    """Missing details are drawn from their law by both versions, and aggregation undoes it."""
+    """Missing details are drawn from their law, and aggregation undoes it."""
     states, detail = 0, detail_of(store_class)
     for name in ("2+2", "2+1 with one at the root", "three levels"):
         tree: Any = tiny_franchise(name, DirichletMultinomial(0.5, n_terms=3)).topology
@@ -478,11 +475,10 @@ def _check_labelled_seating(store_class: type) -> str:
             require(frozen_key(frozen.arrays(), shape) == state, "freezing or aggregation loses the state")
             weights = {key: _weight(key, shape) if detail is Detail.COUNTS else 1.0 for key in keys}
             expected = {key: weight / sum(weights.values()) for key, weight in weights.items()}
-            for which, draws in (("compiled", COMPILED), ("readable", READABLE)):
-                law = law_of(_labelled_seating_of(frozen, tree, shape, draws))
-                _compare(f"labelled seatings by the {which} functions on {name!r}", law, expected)
+            law = law_of(_labelled_seating_of(frozen, tree, shape))
+            _compare(f"labelled seatings on {name!r}", law, expected)
             states += 1
-    return f"labelled seatings: by their law from each of {states} aggregated states, by both twins"
+    return f"labelled seatings: by their law from each of {states} aggregated states"
 
 
 def _weight(key: Any, shape: Shape) -> float:
@@ -491,10 +487,10 @@ def _weight(key: Any, shape: Shape) -> float:
 
 
 def _labelled_seating_of(
-    frozen: FrozenSeating, tree: Any, shape: Shape, draws: Draws
+    frozen: FrozenSeating, tree: Any, shape: Shape
 ) -> Callable[[ScriptedSource], Hashable]:
     def out(source: ScriptedSource) -> Hashable:
-        seating = frozen.to(Detail.SEATS, tree, source, draws)
+        seating = frozen.to(Detail.SEATS, tree, source)
         again, before = seating.to(frozen.DETAIL).arrays(), frozen.arrays()
         require(
             all(np.array_equal(again[name], before[name]) for name in again), "aggregating changes the state"

@@ -70,15 +70,15 @@ BUGS = tuple(
 
 (
     FAULTS, BLOCK_FAULTS, OBSERVED_FAULTS, DOCUMENT_FAULTS, CELL_FAULTS, LEVEL_FAULTS, BURST_FAULTS,
-    BURSTY_DOCUMENT_FAULTS, STATE_FAULTS, GROUP_FAULTS,
+    BURSTY_DOCUMENT_FAULTS, STATE_FAULTS, GROUP_FAULTS, SEATING_FAULTS,
 ) = (
     tuple(_read(FAULTS_IN / f"{name}.txt"))
     for name in (
         "topics", "blocks", "observed", "documents", "cells", "levels", "bursts", "bursty_documents",
-        "states", "new_groups",
+        "states", "new_groups", "labelled_seatings",
     )
 )  # fmt: skip
 ALL_FAULTS = (
     *FAULTS, *BLOCK_FAULTS, *OBSERVED_FAULTS, *DOCUMENT_FAULTS, *CELL_FAULTS, *LEVEL_FAULTS, *BURST_FAULTS,
-    *BURSTY_DOCUMENT_FAULTS, *STATE_FAULTS, *GROUP_FAULTS,
+    *BURSTY_DOCUMENT_FAULTS, *STATE_FAULTS, *GROUP_FAULTS, *SEATING_FAULTS,
 )  # fmt: skip

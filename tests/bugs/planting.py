@@ -32,7 +32,9 @@ ROOT = Path(__file__).resolve().parents[2]
 SOURCES = ROOT / "hdpkit" / "steps" / "fused"
 PRODUCTION, PACKAGE = "hdpkit.steps.fused", "planted_sweeps"
 FUSED = ("_fused_topics", "_fused_blocks", "_fused_observed", "_fused_documents", "_state_sequences")
-MODULES = {**dict.fromkeys(FUSED, PRODUCTION), "_new_groups": "hdpkit.steps"}  # and where they are
+MODULES = {  # and where they are
+    **dict.fromkeys(FUSED, PRODUCTION), "_new_groups": "hdpkit.steps", "_labelled_seating": "hdpkit.stores",
+}  # fmt: skip
 OTHERS = ("instruction_set",)  # that they import
 SWITCH = """\
 #ifndef HDPKIT_SWITCH_H

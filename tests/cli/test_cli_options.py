@@ -11,15 +11,9 @@ from hdpkit import moves
 from hdpkit.cli.fit import fit
 from hdpkit.cli.lm import train
 from hdpkit.cli.main import main
-from hdpkit.cli.options import (
-    parse_init,
-    parse_levels,
-    parse_moves,
-    read_config,
-)
+from hdpkit.cli.options import parse_init, parse_levels, parse_moves, read_config
 from hdpkit.cli.signatures import signatures
 from hdpkit.errors import DataError, HdpkitError, ParameterError
-from hdpkit.moves.registry import moves as registry
 
 
 def test_moves_with_arguments_and_time_tables():
@@ -31,11 +25,6 @@ def test_moves_with_arguments_and_time_tables():
     assert two == moves.SplitMerge(scans=2).until(50).repeat(3)
     assert three == moves.BaseMeasureParameters("metropolis", 0.5)
     assert parse_moves("split-merge:scans=none") == [moves.SplitMerge()]
-
-
-def test_every_registered_move_can_be_named():
-    for name in registry:
-        assert isinstance(parse_moves(f"{name}:every=2")[0], moves.Scheduled)
 
 
 @pytest.mark.parametrize(

@@ -2,15 +2,12 @@
 
 import csv
 import json
-import re
 
 import numpy as np
 import pytest
-from click.testing import CliRunner
-from fit_command import FIT, call, hdpkit
+from fit_command import FIT, call, data_of, done, hdpkit, write_ldac
 
 import hdpkit as hk
-from hdpkit.cli.main import main
 from hdpkit.kinds.topics import default_moves
 from hdpkit.moves import BaseMeasureParameters, DishGibbs, SelectorCounts, Smoothing, SplitMerge, TableGibbs
 from hdpkit.report import write_report
@@ -22,12 +19,7 @@ ALWAYS = TableGibbs(), DishGibbs(), SplitMerge()
 def ldac(tmp_path):
     rng = np.random.default_rng(5)
     kinds = np.array([[6, 5, 4, 3, 0, 0, 0, 0], [0, 0, 0, 1, 4, 5, 4, 4]]) / 18
-    rows = [rng.multinomial(25, kinds[d % 2]) for d in range(16)]
-    cells = [[f"{v}:{row[v]}" for v in np.flatnonzero(row)] for row in rows]
-    lines = [" ".join([str(len(these)), *these]) for these in cells]
-    path = tmp_path / "corpus.dat"
-    path.write_text("\n".join(lines) + "\n", encoding="utf-8")
-    return path
+    return write_ldac(tmp_path / "corpus.dat", [rng.multinomial(25, kinds[d % 2]) for d in range(16)])
 
 
 def fit(ldac, folder, *options):
@@ -67,52 +59,21 @@ def test_fit_topics_resume_and_verify(ldac, tmp_path, options, moved):
     assert hdpkit("verify", folder).exit_code == 0
 
 
-def test_terms_repeat_within_documents(ldac, tmp_path):
-    result = fit(ldac, tmp_path / "run", "--bursty", "--burst-concentration", "gamma(2,1)")
-    assert result.exit_code == 0, result.output
-    run = hk.open_run(tmp_path / "run")
-    assert isinstance(run.franchise().measure, hk.Bursty)
-    assert len(set(run.trace["concentration/bursts"])) == 6
-    assert "bursts concentration = " in hdpkit("topics", tmp_path / "run").output
-    assert hdpkit("infer", tmp_path / "run", ldac).exit_code == 0
-    result = fit(ldac, tmp_path / "both", "--bursty", "--burst-concentration", "5", "--sparse")
-    assert result.exit_code == 0, result.output
-    measure = hk.open_run(tmp_path / "both").franchise().measure
-    assert isinstance(measure.measure, hk.SparseDirichletMultinomial)
-    assert measure.concentration == 5.0
-
-
-@pytest.fixture
-def three(tmp_path):
-    path = tmp_path / "corpus.dat"
-    path.write_text("2 0:2 1:1\n2 1:1 2:1\n2 0:3 2:2\n", encoding="utf-8")
-    return path
-
-
-def fit_three(three, folder, *options):
-    arguments = [*FIT, three, "--out", folder, "--sweeps", 20, "--quiet", *options]
-    return CliRunner().invoke(main, [str(argument) for argument in arguments])
-
-
-def test_a_run_whose_table_cannot_be_made_is_saved_and_says_how_to_get_it(three, tmp_path, monkeypatch):
+def test_a_run_whose_table_cannot_be_made_is_saved_and_says_how_to_get_it(ldac, tmp_path, monkeypatch):
     def failing(run, **options):
         raise MemoryError("Unable to allocate 7.45 GiB")
 
     folder = tmp_path / "run"
     with monkeypatch.context() as patch:
         patch.setattr("hdpkit.kinds.kind.components", failing)
-        result = fit_three(three, folder)
+        result = fit(ldac, folder)
         assert result.exit_code == 0
         assert "saved" in result.stderr
         assert "MemoryError: Unable to allocate 7.45 GiB" in result.stderr
         assert f"hdpkit topics {folder}" in result.stderr
-        resumed = CliRunner().invoke(main, ["resume", str(folder), "--sweeps", "5", "--quiet"])
-        assert resumed.exit_code == 0
-        assert "hdpkit topics" in resumed.stderr
-    assert hk.open_run(folder).trace.n_draws == 25
-    table = CliRunner().invoke(main, ["topics", str(folder)])
-    assert table.exit_code == 0
-    assert "share of" in table.stdout
+        assert "hdpkit topics" in done("resume", folder, "--sweeps", 5, "--quiet").stderr
+    assert hk.open_run(folder).trace.n_draws == 11
+    assert "share of" in done("topics", folder).stdout
 
 
 @pytest.fixture(scope="module")
@@ -172,9 +133,8 @@ def test_topics_are_listed_in_groups_and_merged_on_request(many, tmp_path):
     few = call("topics", many, "--topics", "about:999", "--format", "json")
     assert json.loads(few)["n_topics"] == held["n_topics"]
     for wrong in ("about:0", "abut:3", "about:", "0", "x"):
-        assert CliRunner().invoke(main, ["topics", str(many), "--topics", wrong]).exit_code == 2
-    refused = ["export", str(many), "--to", "csv", "--out", str(tmp_path / "no"), "--topics", "3"]
-    assert "about:N" in CliRunner().invoke(main, refused).output
+        assert hdpkit("topics", many, "--topics", wrong).exit_code == 2
+    assert "about:N" in hdpkit("export", many, "--to", "csv", "--out", tmp_path / "no", "--topics", 3).output
 
 
 def test_pages_number_topics_as_the_terminal_does(many, tmp_path):
@@ -182,13 +142,13 @@ def test_pages_number_topics_as_the_terminal_does(many, tmp_path):
     run = hk.open_run(many)
     agreed = hk.summaries.components(run)
     for about in (None, 3):
-        page = write_report(run, tmp_path / "page.html", about=about).read_text(encoding="utf-8")
-        data = json.loads(re.search(r'<script type="application/json" id="data">(.*?)</script>', page)[1])
+        page = write_report(run, tmp_path / "page.html", about=about)
+        data = data_of(page)
         if about is None:
             expected = hk.summaries.components(run)
         else:
             expected = agreed.about(about)
-            assert f"of its {len(agreed)} topics" in page
+            assert f"of its {len(agreed)} topics" in page.read_text(encoding="utf-8")
         first = dict(zip(range(1, len(expected) + 1), expected.rows.argmax(axis=1), strict=True))
         for topic in data["topics"]:
             top = data["words"][topic["terms"][0][0]]

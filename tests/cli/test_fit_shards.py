@@ -3,12 +3,10 @@
 import json
 
 import pytest
-from click.testing import CliRunner
-from fit_command import FIT
+from fit_command import FIT, done, hdpkit
 from shard_cases import corpus
 
 import hdpkit as hk
-from hdpkit.cli.main import main
 
 DATA = corpus()
 
@@ -21,7 +19,7 @@ def folder(tmp_path_factory):
 
 
 def fit(folder, out, *options):
-    return CliRunner().invoke(main, ["fit", "--shards", str(folder), "--out", str(out), *options])
+    return hdpkit("fit", "--shards", folder, "--out", out, *options)
 
 
 def test_a_run_is_written_and_gone_on_with(folder, tmp_path):
@@ -38,23 +36,20 @@ def test_a_run_is_written_and_gone_on_with(folder, tmp_path):
 
 
 def topics(run):
-    done = CliRunner().invoke(main, ["topics", str(run), "--format", "json"])
-    assert done.exit_code == 0, done.output
-    return json.loads(done.stdout)
+    return json.loads(done("topics", run, "--format", "json").stdout)
 
 
 def test_another_run_in_the_folder_is_refused(folder, tmp_path):
     out = tmp_path / "run"
     assert fit(folder, out, "--sweeps", "2", "--quiet").exit_code == 0
     for option, value in (("seed", 5), ("moves", "count-gibbs,root-weights")):
-        done = fit(folder, out, "--sweeps", "3", f"--{option}", str(value))
-        assert done.exit_code == 2
-        assert "the argument given now" in done.output
+        refused = fit(folder, out, "--sweeps", 3, f"--{option}", value)
+        assert refused.exit_code == 2
+        assert "the argument given now" in refused.output
     assert fit(folder, out, "--sweeps", "3", "--threads", "2", "--quiet").exit_code == 0
     plain = tmp_path / "plain"
     (tmp_path / "a.ldac").write_text("2 0:1 3:2\n1 5:4\n")
-    given = [*FIT, str(tmp_path / "a.ldac"), "--out", str(plain), "--sweeps", "1", "--quiet"]
-    assert CliRunner().invoke(main, given).exit_code == 0
-    done = fit(folder, plain, "--sweeps", "3")
-    assert done.exit_code == 2
-    assert "corpus" in done.output
+    done(*FIT, tmp_path / "a.ldac", "--out", plain, "--sweeps", 1, "--quiet")
+    refused = fit(folder, plain, "--sweeps", 3)
+    assert refused.exit_code == 2
+    assert "corpus" in refused.output

@@ -103,15 +103,6 @@ def test_exports_have_components_parameters_weights_and_points(mixture, tmp_path
     assert hdpkit("export", mixture[0], "--to", "excel", "--out", tmp_path / "all.xlsx").exit_code == 0
 
 
-def test_other_commands_take_the_run(mixture):
-    folder, _ = mixture
-    assert "all is well" in call("verify", folder)
-    assert "height" in call("topics", folder)
-    assert "of the observations" in call("match", folder, folder)
-    assert "sweep" in call("resume", folder, "--sweeps", 2)
-    assert hk.open_run(folder).sweeps[0] == 42
-
-
 @pytest.fixture(scope="module")
 def sequences(tmp_path_factory):
     """Two trips of three states, with a missing observation."""

@@ -13,6 +13,7 @@ from hypothesis.extra import numpy as hnp
 
 import hdpkit as hk
 from hdpkit.data import Corpus, GroupedData, Groups
+from hdpkit.data.top_terms import largest
 from hdpkit.errors import DataError, HdpkitError
 from hdpkit.posterior.evaluation.completion import completion_perplexity
 
@@ -342,6 +343,11 @@ def test_an_error_says_what_is_wrong_with_a_sparse_matrix():
     matrix.indices[0] = -1
     with pytest.raises(DataError, match="indices has -1"):
         Corpus.from_counts(matrix)
+
+
+@given(st.lists(st.integers(0, 5), max_size=20), st.integers(0, 25))
+def test_the_largest_entries_are_those_of_a_stable_sort(row, n):
+    assert largest(np.array(row), n).tolist() == np.argsort(-np.array(row), kind="stable")[:n].tolist()
 
 
 COUNTS = np.array([[400, 300, 200, 100], [3, 0, 2, 1], [0, 60, 0, 60]])

@@ -14,30 +14,13 @@ PACKAGE = {
         print("printed on import")
         print("complained on import", file=sys.stderr)
         warnings.warn("old", DeprecationWarning)
-        from .shapes import Circle
         def _hidden():
             'Never seen.'
-    """,
-    "shapes.py": """
-        class Circle:
-            'A circle.'
-            @property
-            def radius(self):
-                'Half the width.'
-            @classmethod
-            def unit(cls):
-                'The unit shape.'
-            def _secret(self):
-                'Not public.'
-        class Odd(dict):
-            'A dictionary.'
-        round_thing = Circle()
     """,
     "leaves.py": "raise SystemExit(3)\n",
     "breaks.py": "raise RuntimeError('no')\n",
     "needs.py": "import no_such_package_anywhere\n",
     "tests/__init__.py": "raise KeyboardInterrupt('tests are never imported')\n",
-    "sub/__init__.py": "'A part.'\n",
 }
 
 

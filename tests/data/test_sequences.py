@@ -1,17 +1,13 @@
 """Sequences: observations in order, missing ones, terms and words, labels, files."""
 
-import pickle
-
 import numpy as np
 import pandas as pd
 import pytest
-from data_files import read_data, write_data
 
 import hdpkit as hk
 from hdpkit import moves
 from hdpkit.franchise.starts import start
 from hdpkit.random import STARTS, Streams
-from hdpkit.run.data_file import tree_of_data
 
 
 @pytest.mark.parametrize(
@@ -48,28 +44,6 @@ def test_rows_of_numbers(given):
     assert data.missing.tolist() == [False, True, False]
     assert data.values[[0, 2]].tolist() == [[0.1, 0.2], [0.3, 0.4]]
     assert data.columns == (("x", "y") if isinstance(given, pd.DataFrame) else None)
-
-
-@pytest.mark.parametrize(
-    "data",
-    [
-        hk.Sequences.from_arrays([list("ab"), ["a", None]], names=["x", "y"]),
-        hk.Sequences.from_arrays([[0.5, None], []], groups={"farm": [1, 2]}),
-        hk.Sequences.from_arrays([pd.DataFrame({"x": [0.1], "y": [0.2]})]),
-        hk.Sequences.from_arrays([[0, 1, None]], n_terms=4),
-    ],
-)
-def test_files_and_pickles(data, tmp_path):
-    write_data(tmp_path / "data.npz", tree_of_data(data))
-    for again in (read_data(tmp_path / "data.npz"), pickle.loads(pickle.dumps(data))):
-        assert type(again) is hk.Sequences
-        assert np.array_equal(again.values, data.values)
-        assert np.array_equal(again.missing, data.missing)
-        assert np.array_equal(again.lengths, data.lengths)
-        assert again.columns == data.columns
-        assert (again.names, again.vocabulary) == (data.names, data.vocabulary)
-        assert getattr(again, "n_terms", None) == getattr(data, "n_terms", None)
-        assert again.label_names == data.label_names
 
 
 def coin(value, p):

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 import scipy.io
 import scipy.sparse as sp
+from fit_command import ldac_of
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from little_memory import answer, on_linux
@@ -50,11 +51,6 @@ def tried(function, *arguments, **options):
         return error
 
 
-def ldac(counts):
-    lines = [[f"{v}:{n}" for v, n in enumerate(row) if n] for row in counts.tolist()]
-    return "".join(" ".join([str(len(line)), *line]) + "\n" for line in lines)
-
-
 def uci(counts):
     entries = [f"{d + 1} {v + 1} {counts[d, v]}\n" for d, v in np.argwhere(counts).tolist()]
     return "\n".join(map(str, [*counts.shape, len(entries), ""])) + "".join(entries)
@@ -86,7 +82,7 @@ def symmetric(counts):
 
 
 FORMS = {
-    "a.ldac": ldac,
+    "a.ldac": ldac_of,
     "a.uci": uci,
     "sorted.mtx": lambda counts: mtx(sp.csr_array(counts).tocoo()),
     "by column.mtx": lambda counts: mtx(sp.csc_array(counts).tocoo()),

@@ -15,11 +15,7 @@ from hdpkit.data.files.text_files import Layout
 from hdpkit.data.files.text_options import TextOptions, stop_words_of, with_stop_words
 from hdpkit.errors import DataError, HdpkitError, MissingExtraError, ParameterError, SkippedFilesWarning
 
-ROWS = [
-    ("d1", 'Sail the ship, "salt" and\nsea', "a", 1),
-    ("d2", "été; mer", "b", None),
-    ("d3", "", None, 3),
-]
+ROWS = [("d1", 'Sail the ship, "salt" and\nsea', "a", 1), ("d2", "été; mer", "b", None), ("d3", "", None, 3)]
 CSV = 'id,text,author,year\nd1,"Sail the ship, ""salt"" and\nsea",a,1\nd2,été; mer,b,\nd3,,,3\n'
 JSON = (
     '{"id": "d1", "text": "Sail the ship, \\"salt\\" and\\nsea", "author": "a", "year": 1}\n\n'

@@ -31,9 +31,7 @@ def blocks_of(page):
 # The blocks of a page are one program.
 PROGRAMS = [
     pytest.param(
-        "\n".join(blocks_of(page)),
-        id=page.name,
-        marks=pytest.mark.quick if page.name == "README.md" else (),
+        "\n".join(blocks_of(page)), id=page.name, marks=pytest.mark.quick if page.name == "README.md" else ()
     )
     for page in PAGES
     if blocks_of(page)
@@ -231,7 +229,7 @@ ARGUMENTS = {
     "whole_fit": "{corpus} --seconds 0.3 --first 0.1 --report-sweeps 10",
     "transaction_cost": "{corpus} --rounds 1",
     "topic_model": f"{{corpus}} {HALVES} --dishes 3 --settle 2 --blocks 1 --seconds 0.05 "
-    "--out {{folder}}/curves.png",
+    "--out {folder}/curves.png",
 }
 
 

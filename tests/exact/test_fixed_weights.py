@@ -26,7 +26,7 @@ STORES = [
     ("explicit", "reference"),
     ("histogram-reference", "reference"),
 ]
-COUNTS = [("counts", "generic"), ("counts", "fused"), ("counts-reference", "reference")]
+COUNTS = [("counts", "generic"), ("counts", "fused"), ("counts", "reference")]
 DOCUMENTS = [[0, 0, 1], [1, 2]]
 LAW = [0.03487, 0.49886, 0.46628]  # P(1, 2, 3 topics used), K = 3, a = b = 0.5
 

@@ -89,9 +89,9 @@ PLAIN = Corner(1.5, 0.7)
 FINITE = [
     *(("three levels of three", *cell) for cell in (
         ("explicit", "generic"), ("histogram", "generic"), ("counts", "generic"), ("explicit", "reference"),
-        ("counts-reference", "reference"),
+        ("counts", "reference"),
     )),
-    ("2+1", "counts", "generic"), ("2+1", "counts", "fused"), ("2+1", "counts-reference", "reference"),
+    ("2+1", "counts", "generic"), ("2+1", "counts", "fused"), ("2+1", "counts", "reference"),
 ]  # fmt: skip
 
 

@@ -1,7 +1,5 @@
 """Tests of the tests: every planted bug makes the check that it names fail."""
 
-import collections
-import functools
 import importlib
 import inspect
 import itertools
@@ -39,12 +37,10 @@ from hdpkit.moves import MoveInfo
 from hdpkit.posterior.simulate import draw_seating
 from hdpkit.random import STARTS, ScriptedSource, Streams
 from hdpkit.stores import HistogramReference
-from hdpkit.stores.labelled_seating import aggregate, seat_out
 from hdpkit.testing import measure_contract
 from hdpkit.testing.cases import CORNERS, Corner, TinyShape, tiny_franchise
 from hdpkit.testing.enumeration import log_likelihood, log_prior
 from hdpkit.testing.exact import ExactModel, check_exact, checked_matrix, law_of
-from hdpkit.testing.states import frozen_key, labelled_arrays
 
 TABLES, HISTOGRAMS = "explicit-reference", "histogram-reference"
 FOUR = TinyShape({"document": [0] * 4}, 4)  # without one of them, tables of sizes 1 and 2 are left
@@ -186,25 +182,6 @@ def check_draw_of_sizes():
         return tuple(store.table_sizes(0, 0).tolist())
 
     assert law_of(join) == pytest.approx({(1, 2, 3): 0.8 / 3.2, (1, 1, 4): 2.4 / 3.2}, abs=1e-12)
-
-
-def check_labelled_seating():
-    """Seating out is uniform over the labelled seatings that fit."""
-    for shape in ("3+2", "three levels"):
-        model = witnessed(shape)
-        t = model.franchise.topology
-        fitting = collections.defaultdict(set)
-        arrays = {}
-        for key in model.states:
-            aggregated = aggregate(labelled_arrays(key, model.shape))
-            bins = tuple(tuple(aggregated[name].tolist()) for name in sorted(aggregated))
-            fitting[bins].add(key)
-            arrays[bins] = aggregated
-        for bins, aggregated in arrays.items():
-            draw = functools.partial(seat_out, aggregated, t.home, t.parent, t.level)
-            law = law_of(lambda source, draw=draw, shape=model.shape: frozen_key(draw(source), shape))
-            # Dishes are numbered by appearance: one seating has one numbering.
-            assert law == pytest.approx(dict.fromkeys(fitting[bins], 1 / len(fitting[bins])), abs=1e-12)
 
 
 class Grid:
@@ -509,7 +486,7 @@ for path in sorted((Path(__file__).parents[1] / "support").glob("*_checks.py")):
 
 
 SLOW = (
-    "check_choices_of_parents", "check_kept_parameters_of_sequences", "check_labelled_arms",
+    "check_choices_of_parents", "check_kept_parameters_of_sequences",
     "check_left_to_right", "check_predictions", "check_sequences", "check_split_merge_of_candidates",
     "check_start_row_of_sequences", "check_tempered_in_python",
 )  # fmt: skip

@@ -13,13 +13,14 @@ from exact_points import (
 )
 from exact_selection import SELECTION_P_VALUES, ExactSelectionModel
 from marginals import selected_numbers
+from one_sample import one_sample_p
 
 import hdpkit as hk
 from hdpkit import moves
 from hdpkit.base_measures import SparseDirichletMultinomialReference
 from hdpkit.measures.selection import NAME
 from hdpkit.testing.cases import Corner, tiny_franchise
-from hdpkit.testing.pvalues import SampledTests, one_sample_p
+from hdpkit.testing.pvalues import SampledTests
 
 FAMILY = SampledTests()
 STORED = hk.SparseDirichletMultinomial(0.5, hk.Beta(1.3, 0.8), "stored", n_terms=3)

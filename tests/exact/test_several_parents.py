@@ -12,7 +12,6 @@ from hdpkit.franchise.scores import log_joint_of_counts
 from hdpkit.measures.dirichlet_multinomial import DirichletMultinomial
 from hdpkit.moves import DishGibbs, TableGibbs
 from hdpkit.random import ScriptedSource
-from hdpkit.stores import labelled_seating
 from hdpkit.testing.cases import tiny_franchise
 from hdpkit.testing.enumeration import Shape, listed, log_likelihood, log_prior, table_sizes
 from hdpkit.testing.exact import (
@@ -20,21 +19,19 @@ from hdpkit.testing.exact import (
     ExactModel,
     check_exact,
     check_irreducible,
-    outcomes,
     step_matrices,
 )
 from hdpkit.testing.measure_contract import atomic_log_marginal
-from hdpkit.testing.states import frozen_key, to_counts
+from hdpkit.testing.states import to_counts
 
 MEASURE, WITNESS = DirichletMultinomial(0.5, n_terms=3), dirichlet_multinomial_log_marginal(0.5, 3)
 STORES = {
     "explicit": ("generic", "reference"), "explicit-reference": ("reference",),
     "histogram": ("generic", "reference"), "histogram-reference": ("reference",),
 }  # fmt: skip
-OF_COUNTS = {"counts": ("generic", "reference"), "counts-reference": ("reference",)}
 GRAPHS = ("a parent and the root", "two parents", "a grandparent on two ways")  # the fastest first
 COMBINATIONS = [(store, kernel) for store, kernels in STORES.items() for kernel in kernels]
-COUNTED = [(store, kernel) for store, kernels in OF_COUNTS.items() for kernel in kernels]
+COUNTED = [("counts", kernel) for kernel in ("generic", "reference")]
 FOUR = Shape((-1, 0, 0, 1, 2), (1, 2, 3, 3), lead=(0, 1, 2, 3, 3), weight=(1.0, 1.0, 1.0, 0.3, 0.7))
 
 
@@ -150,37 +147,16 @@ def test_log_joint_of_counts_sums_over_seatings():
         joint = [log_joint_of_counts(model.enter(state)) for state in range(len(model.states))]
         of_states = np.log([total[state] for state in reduced])
         assert np.ptp(np.array(joint) - of_states) < 1e-12
-        for store in OF_COUNTS:
-            counted = tiny_franchise(graph, MEASURE, store=store, corner="discounts")
-            for state in range(0, len(model.states), 7):
-                counted.thaw(model.enter(state).freeze())
-                counted.audit()
-                assert counted.log_joint() == pytest.approx(joint[state], abs=1e-12)
+        counted = tiny_franchise(graph, MEASURE, store="counts", corner="discounts")
+        for state in range(0, len(model.states), 7):
+            counted.thaw(model.enter(state).freeze())
+            counted.audit()
+            assert counted.log_joint() == pytest.approx(joint[state], abs=1e-12)
 
 
-def law_of_seats(draw, frozen, model):
-    """Probability of each labelled seating that a function draws for dishes and sizes."""
-    tree, law = model.franchise.topology, {}
-
-    def run(source):
-        return frozen_key(draw(frozen, tree.home, tree.parent, tree.level, source, tree.lead), model.shape)
-
-    for key, p in outcomes(run, ScriptedSource()):
-        law[key] = law.get(key, 0.0) + p
-    return law
-
-
-def test_seats_are_drawn_alike_by_compiled_code():
-    """Given sizes, every labelled seating that fits has one probability, in both codes."""
-    for graph in GRAPHS:
-        model = ExactModel(tiny_franchise(graph, MEASURE, store="histogram"), WITNESS)
-        for state in range(len(model.states)):
-            frozen = model.enter(state).store.freeze()
-            codes = (seat_out, labelled_seating.seat_out)
-            laws = [law_of_seats(draw, frozen, model) for draw in codes]
-            assert laws[0].keys() == laws[1].keys()
-            n = len(laws[0])
-            assert all(p == pytest.approx(1.0 / n, abs=1e-12) for law in laws for p in law.values())
+def test_sizes_of_nobody_are_refused():
+    franchise = tiny_franchise(GRAPHS[0], MEASURE, store="histogram")
+    frozen, tree = franchise.store.freeze(), franchise.topology
     nobody = {**frozen, "dish": np.full_like(frozen["dish"], -1)}
     with pytest.raises(hk.errors.StateError, match="freeze"):
-        law_of_seats(seat_out, nobody, model)
+        seat_out(nobody, tree.home, tree.parent, tree.level, ScriptedSource(), tree.lead)

@@ -5,12 +5,10 @@ from indicator_checks import (
     TWINS,
     check_formulas_of_indicators,
     check_leaving_counts,
-    check_seats_drawn_from_discounted_counts,
     model_of,
 )
 
 from hdpkit import moves
-from hdpkit.stores.frozen import COMPILED, READABLE
 from hdpkit.testing.cases import Corner, TinyShape
 from hdpkit.testing.exact import check_exact, check_irreducible
 
@@ -23,11 +21,6 @@ def test_a_step_has_the_law_of_the_formulas(twin):
 @pytest.mark.parametrize("twin", TWINS)
 def test_who_leaves_and_enters_leaves_the_posterior_alone(twin):
     check_leaving_counts(twin)
-
-
-@pytest.mark.parametrize("draws", [COMPILED, READABLE], ids=["compiled", "readable"])
-def test_seats_drawn_from_counts_have_their_law_with_discounts(draws):
-    check_seats_drawn_from_discounted_counts(draws)
 
 
 # A document whose only customer leaves, a franchise of one customer; theta below zero, 0 beside a discount.

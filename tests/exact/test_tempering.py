@@ -40,7 +40,7 @@ def test_moves_leave_the_posterior_at_a_power_invariant(name, shape, store, kern
 
 
 @pytest.mark.parametrize("name", ["normal", "bits by four methods"])
-@pytest.mark.parametrize("store", ["explicit", "histogram", "counts-reference"])
+@pytest.mark.parametrize("store", ["explicit", "histogram", "counts"])
 def test_steps_within_a_block_are_at_its_power(name, store):
     model = at_power_model(name, 0.35, store=store)
     for move in MOVES:

@@ -64,8 +64,7 @@ def test_an_inner_label_must_be_a_function_of_the_outer():
 
 def test_a_missing_inner_label_seats_at_the_deepest_restaurant():
     data = hk.Groups.from_labels(
-        [0, 1, 2, 0, 1],
-        {"author": ["a", "a", None, None, "b"], "document": [0, None, 1, None, 2]},
+        [0, 1, 2, 0, 1], {"author": ["a", "a", None, None, "b"], "document": [0, None, 1, None, 2]}
     )
     authors = hk.Restaurant(hk.Restaurant(MEASURE), each="author")
     franchise = started(hk.Restaurant(authors, each="document"), data)

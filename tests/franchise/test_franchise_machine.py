@@ -111,12 +111,3 @@ def test_a_held_slot_is_not_reused_until_released():
     franchise.settle()
     assert watcher.known == {0, 1}
     franchise.audit()
-
-
-def test_audit_asks_components():
-    franchise = franchise_of_nine()
-    watcher = Watcher(franchise)
-    franchise.register("watcher", watcher)
-    watcher.known.add(7)
-    with pytest.raises(AuditError):
-        franchise.audit()

@@ -158,16 +158,6 @@ def test_snapshots_of_observed_dishes_keep_their_weights(tmp_path):
     assert kept[0] != pytest.approx(kept[-1], abs=1e-9)  # only the weights have changed
 
 
-def test_data_are_simulated():
-    franchise = hk.Franchise(*years())
-    hk.Scheduler(SCHEDULE).run(franchise, sweeps=2, rng=1)
-    drawn = franchise.simulate(3)
-    drawn.audit()
-    assert drawn.topology.weights_of(4).tolist() != franchise.topology.weights_of(4).tolist()
-    kept = franchise.simulate(3, keep="seating")
-    assert kept.topology.weights_of(4).tolist() == franchise.topology.weights_of(4).tolist()
-
-
 def test_weights_of_a_sparse_prior_are_never_0(tmp_path):
     franchise = hk.Franchise(*years(weights=hk.Dirichlet(1e-5)))
     schedule = hk.Scheduler([moves.TableGibbs(), moves.ParentWeights()])

@@ -92,6 +92,18 @@ class Plain(ExplicitReference):
     sit = None
 
 
+class WithoutMarginals(hk.NormalGamma):
+    """A measure of a user's that has powers, but can't say how likely they make a dish."""
+
+    log_marginal, log_marginals = hk.BaseMeasure.log_marginal, hk.BaseMeasure.log_marginals
+
+    def tempered(self, power):
+        return self
+
+
+REPLICAS = moves.ReplicaExchange((1.0, 0.6))
+
+
 def wrong_atoms(logs):
     class Wrong(hk.Uniform):
         def log_probabilities(self):
@@ -161,6 +173,15 @@ REFUSED = {
         lambda f: run(f, moves.BeamSampler(), moves.ReplicaExchange((1.0, 0.5))),
         "draw_parameters",
     ),
+    "powers without marginals": (
+        tiny(WithoutMarginals(), values=[0.1, 0.2, 0.3, 0.4]), lambda f: run(f, moves.TableGibbs(), REPLICAS),
+        "log_marginal",
+    ),
+    "powers of known components": (
+        tiny(known=hk.Known(np.full((1, 3), 1 / 3), counts=[10.0])),
+        lambda f: run(f, moves.TableGibbs(), REPLICAS), "known components",
+    ),
+    "powers in a mixture of moves": (tiny(), lambda f: hk.Mixture([(REPLICAS, 1.0)]), "one franchise"),
     "states that come before others": (chain, lambda f: f.leave(0, 1, SOURCE), "customer"),
     "sizes of rows": (chain, lambda f: f.topology.sizes(), "homes|depend"),
     "blocks of states": (chain, lambda f: run(f, moves.SplitMerge()), "moves"),

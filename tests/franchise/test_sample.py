@@ -135,44 +135,6 @@ def test_samples_change_no_more_and_travel():
 DRAWS = 1000
 
 
-def moments(sample):
-    """Mean and variance of drawn shares in each group, with the standard errors of both."""
-    source = as_source(0)
-    drawn = np.array([sample.draw_group_weights(source) for _ in range(DRAWS)])
-    assert np.allclose(drawn.sum(axis=-1), 1.0)
-    mean, squares = drawn.mean(axis=0), (drawn - drawn.mean(axis=0)) ** 2
-    return mean, squares.mean(axis=0), drawn.std(axis=0) / DRAWS**0.5, squares.std(axis=0) / DRAWS**0.5
-
-
-@pytest.mark.parametrize("name", FRANCHISES)
-def test_drawn_shares_have_the_posterior_mean(name):
-    sample = begun(FRANCHISES[name]).sample()
-    mean, _, error, _ = moments(sample)
-    assert np.abs((mean - sample.group_weights()) / np.maximum(error, 1e-9)).max() < 5.0
-
-
-def test_each_level_adds_its_variance():
-    root = hk.Restaurant(base=hk.DirichletMultinomial(ETA), concentration=2.0)
-    author = hk.Restaurant(base=root, concentration=1.5, each="author")
-    document = hk.Restaurant(base=author, concentration=3.0, each="document")
-    for make in (two_levels, lambda: hk.Franchise(document, corpus())):
-        sample = begun(make).sample()
-        means = sample.root_weights[None, :]
-        variances = means * (1.0 - means) / (sample.root_precision + 1.0)
-        for level in sample.levels:
-            n, theta = np.asarray(level.counts.sum(axis=1))[:, None], np.reshape(level.concentration, (-1, 1))
-            counts = np.pad(level.counts.toarray(), ((0, 0), (0, 1)))
-            mean = (counts + theta * means[level.parent]) / (n + theta)
-            # The law of total variance: given the restaurant above, the shares are Dirichlet.
-            from_above = (theta / (n + theta)) ** 2 * variances[level.parent]
-            own = (mean - mean**2 - from_above) / (n + theta + 1) + from_above
-            means, variances = np.concatenate([means, mean]), np.concatenate([variances, own])
-        _, variance, _, error = moments(sample)
-        large = mean > 0.05  # smaller shares are so skewed that the standard error is no measure
-        assert np.sum(large) > 20
-        assert np.abs((variance - own) / error)[large].max() < 5.0
-
-
 def drawn_topics(sample):
     source = as_source(0)
     drawn = np.array([sample.draw_topics(source) for _ in range(DRAWS)])

@@ -175,9 +175,6 @@ def test_a_failed_change_closes_the_franchise_and_a_transaction_goes_back():
     with pytest.raises(OSError, match="on purpose"), state.transaction():
         fail()
     assert same(frozen(state), before)
-    with state.proposal() as p:
-        p.unseat(0)
-    assert same(frozen(state), before)
     with pytest.raises(OSError, match="on purpose"):
         fail()
     with pytest.raises(ClosedError):

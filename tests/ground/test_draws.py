@@ -8,10 +8,11 @@ import numpy as np
 import pytest
 from choice_sources import GivenWords
 from hdpkit.random.sources import beyond_cubes
+from one_sample import one_sample_p
 from scipy import special, stats
 
 from hdpkit.random import RandomStream, ScriptedSource
-from hdpkit.testing.pvalues import SampledTests, one_sample_p
+from hdpkit.testing.pvalues import SampledTests
 
 N = 20_000
 

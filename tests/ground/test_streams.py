@@ -6,13 +6,13 @@ import math
 import numpy as np
 import pytest
 from hdpkit.steps.fused._document_workspace import philox32
+from one_sample import one_sample_p
 
 import hdpkit as hk
 from hdpkit.errors import HdpkitError, StateError
 from hdpkit.franchise.franchise import Franchise
 from hdpkit.moves import Concentration, DishGibbs, SplitMerge, TableGibbs
 from hdpkit.random import STARTS, Purpose, RandomStream, ScriptedSource, Streams, as_source
-from hdpkit.testing.pvalues import one_sample_p
 
 DOCUMENTS = [[0, 0, 1, 3], [1, 2, 2], [], [3, 3, 0, 2, 2], [1]]
 

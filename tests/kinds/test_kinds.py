@@ -2,27 +2,37 @@
 
 import math
 import pickle
+import shutil
 import sys
 from pathlib import Path
 
 import numpy as np
 import pytest
-from click.testing import CliRunner
-from fit_command import call
+from fit_command import call, hdpkit
+from forged_runs import forge_about
 from report_cases import cohort_run
 from sklearn.base import clone
 from sklearn.utils.estimator_checks import check_estimator
 
 import hdpkit as hk
 from hdpkit import moves
-from hdpkit.cli.main import main
-from hdpkit.errors import HdpkitError, ParameterError, RunError, StateError
+from hdpkit.errors import (
+    CorruptRunError,
+    HdpkitError,
+    LeftOutColumnsWarning,
+    ParameterError,
+    RunError,
+    StateError,
+)  # fmt: skip
 from hdpkit.kinds import ESTIMATORS, estimator, values
-from hdpkit.kinds.catalog import KINDS, kind_named, kind_of_run
+from hdpkit.kinds.catalog import KINDS, kind_named, kind_of, kind_of_run
 from hdpkit.kinds.diagnosis import diagnose
+from hdpkit.kinds.numbers import KeptColumns
+from hdpkit.kinds.points import Mixture
 from hdpkit.kinds.topics import Bursts, Topics, default_moves, topic_measure
 from hdpkit.pages.sections import sections_of
 from hdpkit.report import SECTIONS, Content, Section, write_report
+from hdpkit.signatures import CHANNELS
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 CASES = [
@@ -70,15 +80,8 @@ def test_options_refuse_what_settings_refuse(name, one, tmp_path):
     data.write_text("a,b\n1,2\n")
     for wrong in wrong_of(one.values):
         if isinstance(wrong, str | int | float) and not isinstance(wrong, bool) and wrong != 5:
-            given = [
-                *COMMANDS[name],
-                str(data),
-                f"--{one.in_commands}={wrong}",
-                "--out",
-                str(tmp_path / "out"),
-            ]
-            result = CliRunner().invoke(main, given)
-            assert result.exit_code == 2, result.output
+            option = f"--{one.in_commands}={wrong}"
+            call(*COMMANDS[name], data, option, "--out", tmp_path / "out", code=2)
             assert not (tmp_path / "out").exists()
 
 
@@ -236,10 +239,9 @@ def test_verdicts_have_the_words_of_the_kind(visits, tmp_path):
 
 def test_commands_of_other_kinds_say_what_they_take(visits):
     call("visits:Visits", "visits.csv", "--group", "shop", "--sweeps", 4, "--out", "run")
-    for command in (("labels", "run"),):
-        result = CliRunner().invoke(main, [*command, "--allow", "visits"])
-        assert "a run of topics" in result.output
-        assert isinstance(result.exception, SystemExit)
+    result = hdpkit("labels", "run", "--allow", "visits")
+    assert "a run of topics" in result.output
+    assert isinstance(result.exception, SystemExit)
     assert "above 0" in call("visits:Visits", "visits.csv", "--shape", -3, "--out", "none", code=2)
     for name in ("visits:", ":Visits", "visits:Nothing", "hdpkit.kinds:Points", "os:system"):
         said = call(name, "visits.csv", "--out", "none", code=2)
@@ -269,3 +271,59 @@ def test_a_run_of_a_command_is_loaded_as_an_estimator(visits):
     assert np.array_equal(model.predict(weeks()[0], groups=shops), found - 1)
     with pytest.raises(RunError, match="command of its kind"):
         hk.MixtureModel.load("run", allow=[visits])
+
+
+POINTS = np.random.default_rng(0).normal(size=(12, 2)) + np.repeat([[0.0], [9.0]], 6, axis=0)
+
+
+TEXT = hk.Corpus.from_documents([["a", "b"]])
+DATA = {
+    "signatures": hk.Corpus.from_documents([[0]], vocabulary=CHANNELS["SBS96"].names),
+    "topics": TEXT, "sparse topics": TEXT, "hmm": hk.Sequences.from_arrays([[0.0, 1.0]]),
+    "mixture": hk.Groups.from_labels(POINTS),
+}  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def saved(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("kinds") / "model"
+    wide = np.column_stack([POINTS, np.full(12, 3.0)])
+    with pytest.warns(LeftOutColumnsWarning):
+        hk.MixtureModel(sweeps=4, samples=2, random_state=0).fit(wide).save(folder)
+    return folder
+
+
+FORGED = {
+    "kind": [5, "nothing", "os:system", "topics"],
+    "settings": [5, {"more": 1}, {"measure": "cosine"},
+                 {"measure": {"object": "os:system", "arguments": {}}}],
+    "of_the_data": [5, {"kept": {}}, {},
+                    {"kept": {"kept": [0, 5], "origin": [0.0] * 3, "slopes": [[0.0] * 2] * 3}},
+                    {"kept": {"kept": [0], "origin": [0.0] * 3, "slopes": [[0.0]] * 3}}],
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("key", "value"), [(key, value) for key, values in FORGED.items() for value in values]
+)
+def test_a_forged_kind_is_a_typed_error(key, value, saved, tmp_path):
+    shutil.copytree(saved, tmp_path / "model")
+    forge_about(tmp_path / "model", lambda about: about["model"].update({key: value}))
+    with pytest.raises((RunError, CorruptRunError)):
+        hk.MixtureModel.load(tmp_path / "model")
+    result = hdpkit("verify", tmp_path / "model")
+    assert isinstance(result.exception, SystemExit) or result.exit_code == 0
+    if key == "of_the_data":
+        assert result.exit_code in (0, 1), result.output
+    else:
+        assert result.exit_code == 1 or "model: not looked at: it needs" in result.output
+
+
+def test_a_run_is_of_the_kind_that_began_it(saved):
+    run = hk.open_run(saved)
+    kind = kind_of_run(run)
+    assert isinstance(kind, Mixture)
+    assert isinstance(kind.kept, KeptColumns)
+    assert kind.kept.kept.tolist() == [0, 1]
+    for name, data in DATA.items():
+        assert kind_of(data).name == name.removeprefix("sparse ")

@@ -9,12 +9,7 @@ from sklearn.metrics import adjusted_rand_score
 
 import hdpkit as hk
 from hdpkit.base_measures import NormalInverseWishartReference
-from hdpkit.errors import (
-    DataError,
-    HdpkitError,
-    ParameterError,
-    SlowModelWarning,
-)
+from hdpkit.errors import DataError, HdpkitError, ParameterError, SlowModelWarning
 from hdpkit.kinds.numbers import Rounding
 from hdpkit.posterior.finding import of_clusters
 

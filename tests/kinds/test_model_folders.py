@@ -143,17 +143,8 @@ def test_every_setting_comes_back(tmp_path, order, options, text):
     context = model.data.context_of(model.data.contexts()[1])
     assert np.array_equal(back.distribution(context), model.distribution(context))
     assert back.remainder(context) == model.remainder(context)
-    for name in (
-        "order",
-        "store",
-        "kernel",
-        "start",
-        "end",
-        "unknown",
-        "vocabulary",
-        "discounts",
-        "concentrations",
-    ):
+    names = "order store kernel start end unknown vocabulary discounts concentrations"
+    for name in names.split():
         assert getattr(back.settings, name) == getattr(model.settings, name), name
     assert type(back.settings.base) is type(model.settings.base)
     back.sweep(2)

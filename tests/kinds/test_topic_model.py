@@ -17,12 +17,7 @@ from sklearn.feature_extraction.text import TfidfVectorizer
 import hdpkit as hk
 from hdpkit import moves
 from hdpkit.data.files.text_options import TextCounter, TextOptions
-from hdpkit.errors import (
-    DataError,
-    MissingExtraError,
-    ParameterError,
-    RunError,
-)
+from hdpkit.errors import DataError, MissingExtraError, ParameterError, RunError
 from hdpkit.evaluation import fit_proportions
 from hdpkit.kinds.topics import Topics
 from hdpkit.posterior.evaluation import completion

@@ -4,10 +4,11 @@ import numpy as np
 import pytest
 from hdpkit.steps._table_counts import tables_drawn
 from hdpkit.steps.fused._fused_documents import binomial, multinomial
+from one_sample import one_sample_p
 from scipy import stats
 
 from hdpkit.random import Streams
-from hdpkit.testing.pvalues import SampledTests, one_sample_p
+from hdpkit.testing.pvalues import SampledTests
 
 FAMILY = SampledTests()
 

@@ -5,6 +5,7 @@ import math
 import marginals
 import numpy as np
 import pytest
+from one_sample import one_sample_p
 from scipy import stats
 
 import hdpkit as hk
@@ -14,7 +15,7 @@ from hdpkit.random import Streams
 from hdpkit.testing.cases import tiny_franchise
 from hdpkit.testing.measure_contract import check_contract
 from hdpkit.testing.normalisation import MeasureFailure, statistics_of
-from hdpkit.testing.pvalues import SampledTests, one_sample_p
+from hdpkit.testing.pvalues import SampledTests
 
 FAMILY = SampledTests()
 DRAWS = 3000

@@ -5,12 +5,13 @@ import importlib
 import attrs
 import numpy as np
 import pytest
+from one_sample import one_sample_p
 
 import hdpkit as hk
 from hdpkit import moves
 from hdpkit.posterior.alignment import TermVectors
 from hdpkit.posterior.components import Components
-from hdpkit.testing.pvalues import SampledTests, one_sample_p
+from hdpkit.testing.pvalues import SampledTests
 
 ETA, GAMMA, ALPHA = 0.2, 1.0, 3.0
 PSEUDO = np.repeat([[10, 0], [0, 10]], 3, axis=1)  # no other dish is as similar to their mean topics

@@ -7,6 +7,7 @@ import pytest
 from exact_bursts import ExactBurstyModel
 from marginals import dirichlet_multinomial_log_marginal
 from montecarlo import swept
+from one_sample import one_sample_p
 
 import hdpkit as hk
 from hdpkit import moves
@@ -14,7 +15,7 @@ from hdpkit.base_measures import DirichletMultinomialReference
 from hdpkit.franchise.starts import start
 from hdpkit.random import STARTS, Streams
 from hdpkit.testing.exact import ExactModel
-from hdpkit.testing.pvalues import SampledTests, one_sample_p
+from hdpkit.testing.pvalues import SampledTests
 
 FAMILY = SampledTests()
 WITNESS = dirichlet_multinomial_log_marginal(0.5, 3)

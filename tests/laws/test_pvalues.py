@@ -5,9 +5,10 @@ import itertools
 import numpy as np
 import pytest
 from calibration import random_rank, rank_uniformity_p
+from one_sample import one_sample_p
 from scipy import stats
 
-from hdpkit.testing.pvalues import SampledTestFailure, SampledTests, one_sample_p
+from hdpkit.testing.pvalues import SampledTestFailure, SampledTests
 
 # ---- the discipline
 

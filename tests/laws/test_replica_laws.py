@@ -1,6 +1,7 @@
 """Sweeps over documents at powers of the likelihood, and whole sweeps of all chains: sampled laws."""
 
 import numpy as np
+from one_sample import one_sample_p
 from replica_checks import Joint
 from scipy import stats
 
@@ -8,7 +9,7 @@ import hdpkit as hk
 from hdpkit import moves
 from hdpkit.random import Streams
 from hdpkit.run.sweeps import Ensemble
-from hdpkit.testing.pvalues import SampledTests, one_sample_p
+from hdpkit.testing.pvalues import SampledTests
 
 FAMILY = SampledTests()
 DRAWS = 2000

@@ -5,6 +5,7 @@ import numpy as np
 import pytest
 from exact_points import one_step_of_points
 from exact_weights import WEIGHT_P_VALUES, ExactWeightModel
+from one_sample import one_sample_p
 from replica_checks import tempered_log_marginal
 from scipy import stats
 
@@ -13,7 +14,7 @@ from hdpkit import moves
 from hdpkit.moves.document_sweeps import DocumentPlan, DocumentSweeps
 from hdpkit.random import Streams
 from hdpkit.testing.cases import Corner, tiny_franchise
-from hdpkit.testing.pvalues import SampledTests, one_sample_p
+from hdpkit.testing.pvalues import SampledTests
 
 FAMILY = SampledTests()
 DRAWS = 2000
@@ -151,7 +152,7 @@ def test_topics_of_labels_without_customers_have_their_law(case):
         for i in range(DRAWS * more // 20):
             labels, weights = np.arange(21, dtype=np.int32), np.full(21, 1 / 21)
             plan = DocumentPlan(labels, weights, 0.0, 0.01, franchise.measure, corpus.values)
-            DocumentSweeps.of(franchise).draw_topics(plan, streams.source(1, i))
+            DocumentSweeps.of(franchise)._begin(plan, streams.source(1, i))
             topics = DocumentSweeps.of(franchise).workspace.topics_of(labels[1:])  # slot 0 has the dish
             assert np.allclose(topics.sum(axis=1), 1.0)
             found += np.bincount(np.where(topics.max(axis=1) > 0.5, topics.argmax(axis=1), 3), minlength=4)

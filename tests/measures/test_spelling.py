@@ -6,12 +6,13 @@ import math
 import numpy as np
 import pytest
 from hdpkit.numerics import exp_each
+from one_sample import one_sample_p
 
 import hdpkit as hk
 from hdpkit import moves
 from hdpkit.kinds.spelling import StringModel
 from hdpkit.testing import check_base_measure
-from hdpkit.testing.pvalues import SampledTests, one_sample_p
+from hdpkit.testing.pvalues import SampledTests
 
 FAMILY = SampledTests()
 FAMILY.register("strings drawn")

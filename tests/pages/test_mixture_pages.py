@@ -1,31 +1,19 @@
 """Pages of mixtures of numbers: components in the plane, parameters, weights by group."""
 
 import numpy as np
+import pandas
 import pytest
 from browser import axe_violations, messages, open_page, requests, themed
-from click.testing import CliRunner
+from fit_command import call, data_of, done
 from report_cases import HOSTILE
 from test_report import Page
 
 import hdpkit as hk
 from hdpkit import moves
-from hdpkit.cli.main import main
 from hdpkit.errors import printable
 from hdpkit.report import write_report
 
 pytest.importorskip("vl_convert")
-
-
-class Table(np.ndarray):
-    """An array with names of columns, as a DataFrame has."""
-
-    columns = None
-
-
-def named(X, columns):
-    table = np.asarray(X).view(Table)
-    table.columns = columns
-    return table
 
 
 def planted(n=240, seed=0):
@@ -52,7 +40,7 @@ def grouped(tmp_path_factory):
     X, _ = planted()
     folder = tmp_path_factory.mktemp("mixture") / "<b>run</b>"
     kinds = [HOSTILE[i % len(HOSTILE)].replace("\ud800", "") for i in range(len(X))]
-    run_of(named(X, HOSTILE[:2]), folder, {"<i>kind<i>": kinds})
+    run_of(pandas.DataFrame(X, columns=HOSTILE[:2]), folder, {"<i>kind<i>": kinds})
     page = tmp_path_factory.mktemp("pages") / "page.html"
     return hk.open_run(folder), write_report(folder, page)
 
@@ -117,22 +105,19 @@ def test_texts_of_the_data_are_never_markup(read):
 def test_axes_and_principal_components(tmp_path):
     rng = np.random.default_rng(0)
     X = np.column_stack([*planted()[0].T, rng.normal(size=240)])
-    run_of(named(X, ["a", "b", "c"]), tmp_path / "run", chains=1, sweeps=10)
-    place = tmp_path / "run" / "report.html"
-    result = CliRunner().invoke(main, ["report", str(tmp_path / "run")])
-    assert result.exit_code == 0, result.output
+    run_of(pandas.DataFrame(X, columns=["a", "b", "c"]), tmp_path / "run", chains=1, sweeps=10)
+    report = ("report", tmp_path / "run")
+    done(*report)
 
     def titles():
-        chart = Page(place.read_text(encoding="utf-8")).data()["charts"]["components-plane"]
+        chart = data_of(tmp_path / "run" / "report.html")["charts"]["components-plane"]
         return [chart["layer"][0]["encoding"][one]["axis"]["title"] for one in "xy"]
 
     assert titles()[0].startswith("first principal component")
-    assert CliRunner().invoke(main, ["report", str(tmp_path / "run"), "--axes", "c,0"]).exit_code == 0
+    done(*report, "--axes", "c,0")
     assert titles() == ["c", "a"]
-    wrong = CliRunner().invoke(main, ["report", str(tmp_path / "run"), "--axes", "c,d"])
-    assert wrong.exit_code == 2
-    assert "'a', 'b', 'c'" in wrong.output
-    assert CliRunner().invoke(main, ["report", str(tmp_path / "run"), "--axes", "c"]).exit_code == 2
+    assert "'a', 'b', 'c'" in call(*report, "--axes", "c,d", code=2)
+    call(*report, "--axes", "c", code=2)
 
 
 def test_single_numbers_counts_and_bits(tmp_path):

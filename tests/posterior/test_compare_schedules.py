@@ -207,10 +207,7 @@ def test_ctrl_c_leaves_what_was_done(how):
         with pytest.warns(errors.InterruptedRunWarning):
             comparison = compare({"a": FIRST, "b": FIRST}, **options)
     assert comparison.interrupted
-    assert [len(one.chains) for one in comparison.values()] == [
-        2,
-        1,
-    ]  # without the one cut short
+    assert [len(one.chains) for one in comparison.values()] == [2, 1]  # without the one cut short
     assert "Ctrl-C" in str(comparison)
     assert seen[-1].chains == 2
     assert seen[-1].budget == 0.05

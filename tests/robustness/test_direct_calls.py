@@ -10,7 +10,7 @@ import hdpkit as hk
 from hdpkit import shards, summaries
 from hdpkit.errors import DataError, HdpkitError, MissingMethodError
 from hdpkit.random import RandomStream, Streams
-from hdpkit.stores import CountsReference, ExplicitReference, HistogramReference
+from hdpkit.stores import ExplicitReference, HistogramReference
 
 WHOLE = (-1, 2**64, 10**400, 0.5, None, "a", np.nan)
 WORDS = (-1, 2**64, 10**400, None, "a", np.nan, [1])
@@ -25,7 +25,7 @@ def at(place, bad, n):
 # A call with a bad value, what the error names, and the values.
 CALLS = {
     **{f"{store.__name__}, {name}": (lambda bad, store=store, i=i: store(*at(i, bad, 2)), name, WHOLE)
-       for store in (ExplicitReference, HistogramReference, CountsReference)
+       for store in (ExplicitReference, HistogramReference)
        for i, name in enumerate(("n_customers", "n_nodes"))},
     "key": (RandomStream, "key", (3, (3,), (-1, 0), (0, 2**64), ("a", 0), None, (1, 2, 3), (0, np.nan))),
     "words": (lambda bad: RandomStream((1, 2), (bad, 0, 0)), "word", (-1,)),

@@ -69,7 +69,9 @@ def go_on(state):
 class Liar(RandomStream):
     """A source whose answers are no options."""
 
-    answer = 10**6
+    def __init__(self, answer):
+        super().__init__()
+        self.answer = answer
 
     def choose(self, weights):
         return self.answer
@@ -189,30 +191,27 @@ def test_units_are_those_of_a_seating(store, kernel, build):
     go_on(other)
 
 
-@pytest.mark.parametrize("kernel", KERNELS)
-@pytest.mark.parametrize("store", STORES)
-@pytest.mark.parametrize("answer", [10**6, -1, None, 2**63, "a", 0.5, True])
-def test_a_source_that_answers_out_of_range(store, kernel, answer):
-    state, liar = started(topics, store, kernel), Liar()
-    liar.answer = answer
-    with pytest.raises(StateError, match="Liar"), state.transaction():
-        state.reseat(0, 40, liar)
-    state.audit()
-    go_on(state)
+SOURCES = {
+    **{
+        f"answers {answer}": (Liar(answer), StateError, "Liar")
+        for answer in (10**6, -1, None, 2**63, "a", 0.5, True)
+    },
+    "raises": (Thief(), RuntimeError, "no choice"),
+    "was never made": (Unmade(), HdpkitError, None),
+    "is none": (None, ParameterError, None),
+    "is beyond its script": (ScriptedSource([10**6]), HdpkitError, None),
+}
 
 
 @pytest.mark.parametrize("kernel", KERNELS)
 @pytest.mark.parametrize("store", STORES)
-def test_what_a_source_raises_surfaces(store, kernel):
+@pytest.mark.parametrize("name", SOURCES)
+def test_a_source_that_fails_or_answers_out_of_range(store, kernel, name):
+    source, error, told = SOURCES[name]
     state = started(topics, store, kernel)
-    with pytest.raises(RuntimeError, match="no choice"), state.transaction():
-        state.reseat(0, 40, Thief())
-    with pytest.raises(HdpkitError), state.transaction():
-        state.reseat(0, 40, Unmade())
-    with pytest.raises(ParameterError):
-        state.reseat(0, 40, None)
-    with pytest.raises(HdpkitError), state.transaction():
-        state.reseat(0, 40, ScriptedSource([10**6]))
+    with pytest.raises(error, match=told), state.transaction():
+        state.reseat(0, 40, source)
+    state.audit()
     go_on(state)
 
 

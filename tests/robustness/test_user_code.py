@@ -226,10 +226,7 @@ AUTHORS = [0, 0, 0, 0, 0, 1, 1, 1]
 MEASURES = {
     "terms": (_terms, ("make", "add", "remove", "copy", "log_predictive", "log_block", "log_marginal")),
     "numbers": (_numbers, ("make", "add", "remove", "copy", "log_predictive", "log_marginal")),
-    "terms with a prior": (
-        lambda: _terms(Weight()),
-        ("log_predictive", "log_density", "draw"),
-    ),
+    "terms with a prior": (lambda: _terms(Weight()), ("log_predictive", "log_density", "draw")),
     "parameters": (_parameters, ("log_likelihood", "sample_prior")),
     "parameters by slices": (lambda: _parameters(log_prior=_log_prior), ("log_prior", "log_likelihood")),
     "parameters by an update": (lambda: _parameters(update=_update), ("update", "log_likelihood")),

@@ -8,7 +8,7 @@ import pytest
 from scipy.special import gammaln, logsumexp
 
 import hdpkit as hk
-from hdpkit import moves
+from hdpkit import errors, moves
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -27,24 +27,43 @@ def franchise(documents=DOCUMENTS, **options):
     return hk.Franchise(hk.Restaurant(root, concentration=0.8, each="document"), corpus, **options)
 
 
-@pytest.fixture(scope="module")
-def trace():
-    scheduler = hk.Scheduler([moves.TableGibbs(), moves.DishGibbs()])
-    record = {KEY: hk.GroupLogLikelihood(after=10, every=5, particles=4)}
-    return hk.ChainTrace([scheduler.run(franchise(), 110, rng=seed, record=record) for seed in (0, 1)])
+def chains(sweeps, record):
+    scheduler = hk.Scheduler([moves.TableGibbs(), moves.DishGibbs(), moves.SplitMerge().until(8)])
+    return hk.ChainTrace([scheduler.run(franchise(), sweeps, rng=seed, record=record) for seed in (0, 1)])
+
+
+def test_draws_and_rates_have_their_names():
+    pair = {"pair": lambda f: np.array([f.n_dishes, f.n_tables])}
+    trace = chains(30, {**pair, "sizes": lambda f: f.dish_counts.sum(axis=1)})
+    data = trace.to_arviz(after=10)
+    assert data.posterior["n_dishes"].dims == ("chain", "draw")
+    assert np.array_equal(data.posterior["n_tables_root"].values, trace["n_tables/root"][:, 10:])
+    assert data.posterior["draw"].values.tolist() == list(range(11, 31))
+    assert data.posterior["pair"].shape == (2, 20, 2)
+    assert "sizes" not in data.posterior  # as many as there are dishes
+    assert np.array_equal(data.sample_stats["log_joint"].values, trace["log_joint"][:, 10:])
+    assert (data.sample_stats["acceptance_TableGibbs"].values == 1.0).all()
+    assert np.isnan(trace.to_arviz().sample_stats["acceptance_SplitMerge"].values[:, 8:]).all()
+    assert "n_tables.root" in trace.to_arviz(separator=".").posterior
+    table = trace.summary(after=10)
+    assert {"r_hat", "ess_bulk", "mean"} <= set(table.columns)
+    assert "discount/root" not in table.index
+    assert table.loc["n_tables", "mean"] == pytest.approx(trace["n_tables"][:, 10:].mean(), abs=1e-2)
+    assert trace.chains[1].summary(var_names=["n_dishes", "discount/root"]).shape[0] == 2
+    with pytest.raises(errors.DataError):
+        trace.to_arviz(after=30)
 
 
 @pytest.mark.filterwarnings("ignore")  # of Pareto's k, and of Matplotlib's own future
-def test_summary_and_pictures_and_loo_take_the_export(trace, arviz):
+def test_summary_and_pictures_and_loo_take_the_export(arviz):
     matplotlib = pytest.importorskip("matplotlib")
     matplotlib.use("Agg")
-    data = trace.to_arviz()
+    data = chains(110, {KEY: hk.GroupLogLikelihood(after=10, every=5, particles=4)}).to_arviz()
     found = arviz.loo(data, pointwise=True)
     assert found.n_data_points == 4
     assert found.n_samples == 40
     elpd = float(found.elpd if hasattr(found, "elpd") else found.elpd_loo)
     assert 4 * 2.5 * math.log(1 / 3) * 2 < elpd < 0.0
-    assert {"n_dishes", "log_joint"} <= set(trace.summary().index)
     assert "n_dishes" in arviz.summary(data).index
     arviz.plot_trace(data, var_names=["n_dishes"])
     matplotlib.pyplot.close("all")

@@ -158,39 +158,19 @@ class Slow(moves.Move):
         return moves.MoveInfo()
 
 
-def interrupt_once(ticks):
-    """A progress function that presses Ctrl-C when both chains are under way."""
+def test_ctrl_c_ends_the_chains_after_their_sweeps(tmp_path):
+    under_way = set()
 
     def progress(tick):
-        ticks.append(tick)
-        if len({t.chain for t in ticks if t.sweep > 1}) == 2 and not progress.done:
-            progress.done = True
-            os.kill(os.getpid(), signal.SIGINT)
+        """Press Ctrl-C once, when both chains are under way."""
+        if tick.sweep > 1 and len(under_way) < 2:
+            under_way.add(tick.chain)
+            if len(under_way) == 2:
+                os.kill(os.getpid(), signal.SIGINT)
 
-    progress.done = False
-    return progress
-
-
-@pytest.fixture
-def ctrl_c():
-    before = signal.signal(signal.SIGINT, signal.default_int_handler)
-    yield
-    signal.signal(signal.SIGINT, before)
-
-
-@pytest.mark.usefixtures("ctrl_c")
-def test_ctrl_c_ends_the_chains_after_their_sweeps(tmp_path):
-    ticks = []
     scheduler = hk.Scheduler([moves.TableGibbs(), Slow()])
-    trace = scheduler.run(
-        franchise(),
-        200,
-        rng=0,
-        chains=2,
-        processes=2,
-        progress=interrupt_once(ticks),
-        folder=tmp_path / "run",
-    )
+    options = {"chains": 2, "processes": 2, "progress": progress, "folder": tmp_path / "run"}
+    trace = scheduler.run(franchise(), 200, rng=0, **options)
     assert trace.interrupted
     assert trace.failures == {}
     assert all(1 < chain.n_draws < 200 for chain in trace.chains)
@@ -267,36 +247,6 @@ def test_four_chains_resumed_twice_are_the_unbroken_run(tmp_path):
         assert_same_state(third, other)
     with pytest.raises(errors.ParameterError):
         run.franchise(4)
-
-
-def test_to_arviz_and_summary():
-    record = {
-        "pair": lambda f: np.array([f.n_dishes, f.n_tables]),
-        "sizes": lambda f: f.dish_counts.sum(axis=1),
-    }
-    trace = schedule().run(franchise(), 30, rng=2, chains=3, record=record)
-    data = trace.to_arviz(after=10)
-    assert data.posterior["n_dishes"].dims == ("chain", "draw")
-    assert np.array_equal(data.posterior["concentration_root"].values, trace["concentration/root"][:, 10:])
-    assert data.posterior["draw"].values.tolist() == list(range(11, 31))
-    assert data.posterior["pair"].shape == (3, 20, 2)
-    assert "sizes" not in data.posterior
-    assert np.array_equal(data.sample_stats["log_joint"].values, trace["log_joint"][:, 10:])
-    rates = data.sample_stats["acceptance_TableGibbs"].values
-    assert (rates == 1.0).all()
-    assert np.isnan(trace.to_arviz().sample_stats["acceptance_SplitMerge"].values[:, 8:]).all()
-    table = trace.summary(after=10)
-    assert {"r_hat", "ess_bulk", "mean"} <= set(table.columns)
-    assert {"n_dishes", "concentration/root"} <= set(table.index)
-    assert "discount/root" not in table.index
-    assert np.isfinite(table.loc["n_tables", ["r_hat", "ess_bulk"]]).all()
-    assert table.loc["n_tables", "mean"] == pytest.approx(trace["n_tables"][:, 10:].mean(), abs=1e-3)
-    one = trace.chains[1]
-    assert one.to_arviz().posterior["n_dishes"].shape == (1, 30)
-    assert one.summary(var_names=["n_dishes", "discount/root"]).shape[0] == 2
-    assert "concentration.root" in trace.to_arviz(separator=".").posterior
-    with pytest.raises(errors.DataError):
-        trace.to_arviz(after=30)
 
 
 def test_the_worker_does_a_job_in_this_process_too():

@@ -11,7 +11,6 @@ import hdpkit as hk
 from hdpkit import errors, moves
 from hdpkit.evaluation import fit_proportions
 from hdpkit.posterior.evaluation.completion import FixedTopics
-from hdpkit.posterior.fold_in import new_group_model
 
 
 def corpus(*documents, **options):
@@ -71,28 +70,6 @@ def test_densities_of_numbers_are_on_their_scale():
         for before, after in zip(first, found, strict=True):
             shift = before.log_probability - after.log_probability
             assert shift == pytest.approx(before.n_tokens * math.log(unit), abs=1e-6)
-
-
-MEASURES = [
-    hk.DirichletMultinomial([0.3, 1.1, 0.6]),
-    hk.SparseDirichletMultinomial(0.5),
-    hk.SparseDirichletMultinomial(0.5, proportions="stored"),
-]
-
-
-@pytest.mark.parametrize("measure", MEASURES, ids=["plain", "sparse", "sparse, stored"])
-@pytest.mark.parametrize("kernel", ["auto", "reference"])
-def test_densities_of_words_are_those_of_the_topics(measure, kernel):
-    """Under each live dish the posterior mean of its topic, under a new one the measure's own predictive."""
-    data = corpus([0, 0, 1], [1, 2, 2], [2, 0])
-    root = hk.Restaurant(measure, concentration=1.0)
-    franchise = hk.Franchise(hk.Restaurant(root, concentration=0.7, each="document"), data, kernel=kernel)
-    hk.Scheduler([moves.TableGibbs()]).run(franchise, sweeps=3, rng=0, init="sequential")
-    fixed = new_group_model(franchise, corpus([0, 1, 2]), scaled=True)
-    found = (fixed.density * np.exp(fixed.log_scale)[:, None]).T
-    assert found[:-1] == pytest.approx(franchise.dish_parameters(), rel=1e-12)
-    empty = [franchise.measure.log_predictive(v, [franchise.measure.make()])[0] for v in range(3)]
-    assert found[-1] == pytest.approx(np.exp(empty), rel=1e-12)
 
 
 @pytest.mark.parametrize("apart", [0.01, 0.003])

@@ -1,8 +1,5 @@
 """A user's own moves over documents and over totals: one chain, to the last bit, wherever it runs."""
 
-import itertools
-import math
-
 import attrs
 import moves_over_shards as example
 import numpy as np
@@ -12,7 +9,7 @@ from shard_cases import corpus, restaurant, run_shards, same, same_numbers
 import hdpkit as hk
 from hdpkit import moves, shards
 from hdpkit.errors import ReturnValueError, ScheduleError
-from hdpkit.random import ScriptedSource, Streams
+from hdpkit.random import Streams
 from hdpkit.testing import check_move
 from hdpkit.testing.geweke import check_geweke
 from hdpkit.testing.pvalues import SampledTestFailure
@@ -115,36 +112,6 @@ def test_held_documents_keep_their_dishes():
     after = franchise.dish_ids[franchise.dishes]
     assert np.array_equal(before[held], after[held])
     assert np.mean(before[~held] != after[~held]) > 0.1
-
-
-@pytest.mark.parametrize("move", [example.CopyDish(), TokenGibbs()], ids=["CopyDish", "TokenGibbs"])
-def test_a_document_is_left_in_its_law_given_topics_and_weights(move):
-    """Every assignment of three tokens to three dishes, by enumeration."""
-    common = moves.Common(
-        np.array([[0.6, 0.3, 0.1], [0.2, 0.2, 0.6], [0.1, 0.7, 0.2]]), np.array([0.5, 0.3, 0.1])
-    )
-    terms, alpha = np.array([0, 2, 1], dtype=np.int32), 0.7
-    states = list(itertools.product(range(3), repeat=len(terms)))
-
-    def density(z):
-        found = math.prod(common.topics[k, x] for k, x in zip(z, terms, strict=True))
-        for k, psi in enumerate(common.weights):
-            found *= math.prod(alpha * psi + i for i in range(z.count(k)))
-        return found
-
-    pi = np.array([density(z) for z in states])
-    pi /= pi.sum()
-    P = np.zeros((len(states), len(states)))
-    for begin, z in enumerate(states):
-        source = ScriptedSource()
-        while True:
-            document = moves.Document(0, terms, np.array(z), alpha, source)
-            move.document(document, common)
-            P[begin, states.index(tuple(document.dishes.tolist()))] += source.probability
-            if not source.advance():
-                break
-    assert np.abs(P.sum(axis=1) - 1.0).max() < 1e-12
-    assert np.abs(pi @ P - pi).max() < 1e-12
 
 
 def test_the_harness_checks_moves_over_documents_and_over_totals():

@@ -9,7 +9,6 @@ import pytest
 
 import hdpkit as hk
 from hdpkit import errors, moves
-from hdpkit.run.collect import too_many_topics
 from hdpkit.run.progress import ProgressBar, Tick
 
 TICK = Tick(
@@ -65,15 +64,6 @@ def test_the_terminal_is_left_in_order(terminal, how):
 N_TOKENS = 2_500  # 51 topics are too many, 50 are not
 MANY = np.arange(N_TOKENS) % 51
 KEPT = [moves.Concentration()]  # dishes stay as they start
-
-
-@pytest.mark.parametrize(
-    ("n_topics", "n_tokens", "many"),
-    [(50, 2_500, False), (51, 2_500, True), (1_325, 920_000, True), (44, 1_999, False), (1_999, 1_999, False),
-     (45, 2_000, True), (590, 348_884, False), (591, 348_884, True), (0, 2_000, False)],
-)  # fmt: skip
-def test_the_criterion(n_topics, n_tokens, many):
-    assert too_many_topics(n_topics, n_tokens) is many
 
 
 @pytest.mark.parametrize(("eta", "advice"), [(0.5, "A larger eta"), (hk.Gamma(1.0, 1.0), "eta = 0.1")])

@@ -93,30 +93,6 @@ def test_a_franchise_alone():
         franchise.thaw(frozen)
 
 
-def test_what_has_no_powers_is_refused_before_the_first_sweep():
-    exchange = moves.ReplicaExchange(POWERS)
-    values = hk.Groups.from_arrays([[0.1, 0.2], [0.3]])
-
-    class WithoutMarginals(hk.NormalGamma):
-        def tempered(self, power):
-            return self
-
-        log_marginal, log_marginals = hk.BaseMeasure.log_marginal, hk.BaseMeasure.log_marginals
-
-    franchise = hk.Franchise(hk.Restaurant(WithoutMarginals(), concentration=1.0), values)
-    with pytest.raises(errors.ScheduleError, match="log_marginal"):
-        hk.Scheduler([moves.TableGibbs(), exchange]).run(franchise, 1, rng=0)
-    known = hk.Known(np.full((1, 3), 1 / 3), counts=[10.0])
-    base = hk.Restaurant(hk.DirichletMultinomial(0.5), concentration=1.0)
-    franchise = hk.Franchise(
-        hk.Restaurant(base, concentration=1.0, each="document"), hk.Corpus.from_counts(COUNTS), known=known
-    )
-    with pytest.raises(errors.ScheduleError, match="known components"):
-        hk.Scheduler([moves.TableGibbs(), exchange]).run(franchise, 1, rng=0)
-    with pytest.raises(errors.ScheduleError, match="one franchise"):
-        hk.Mixture([(moves.TableGibbs(), 1.0), (exchange, 1.0)])
-
-
 class Fails(Move):
     """Raises an error in a sweep of a further chain, once."""
 

@@ -1,4 +1,4 @@
-"""Folders of killed runs, truncated or damaged folders: the right result or a typed error."""
+"""Folders of killed runs, cut off, damaged, forged, with links: the right result or a typed error."""
 
 import json
 import os
@@ -6,17 +6,21 @@ import random
 import shutil
 import subprocess
 import sys
+import zipfile
+from pathlib import Path
 
 import kill_trials
 import numpy as np
 import pytest
-from npz_files import write_members
+from npz_files import write_members, write_tree
 
 import hdpkit as hk
 from hdpkit import errors, moves
 from hdpkit.cli.verification import verify_run
 from hdpkit.files import read_npz
 from hdpkit.run import trace as of_trace
+
+pytestmark = pytest.mark.skipif(os.name != "posix", reason="kills, forks and links are of Unix")
 
 
 def kill(trials, seed, place):
@@ -26,7 +30,6 @@ def kill(trials, seed, place):
     return json.loads(done.stdout.splitlines()[-1])
 
 
-@pytest.mark.skipif(not hasattr(os, "fork"), reason="kill -9 is of Unix")
 @pytest.mark.parametrize("trials", [12, pytest.param(200, marks=pytest.mark.long)])
 def test_killed_at_random_moments_a_run_ends_as_if_it_had_not_been(trials, tmp_path):
     report = kill(trials, 1, tmp_path)
@@ -36,21 +39,23 @@ def test_killed_at_random_moments_a_run_ends_as_if_it_had_not_been(trials, tmp_p
     assert report["kills"] >= trials // 2
 
 
-@pytest.fixture(scope="module")
-def small(tmp_path_factory):
-    """A run on a tiny corpus, and what is right of it."""
-    folder = tmp_path_factory.mktemp("damage") / "run"
+def begun(folder, sweeps, callbacks):
     corpus = hk.Corpus.from_documents([[0, 0, 1], [1, 2]], n_terms=3)
     root = hk.Restaurant(hk.DirichletMultinomial(0.5), concentration=hk.Gamma(2.0, 4.0))
     state = hk.Franchise(hk.Restaurant(root, concentration=0.7, each="document"), corpus)
-    scheduler = hk.Scheduler([moves.TableGibbs(), moves.Concentration()])
-    frozen = {}
-    trace = scheduler.run(
-        state, 4, rng=0, folder=folder, checkpoint=hk.Checkpoint(sweeps=1),
-        callbacks=[lambda draw: frozen.__setitem__(draw.sweep, draw.franchise.freeze())],
-    )  # fmt: skip
-    end = scheduler.run(state, 2, init=None)
-    return folder, trace, frozen, end
+    scheduler, each = hk.Scheduler([moves.TableGibbs(), moves.Concentration()]), hk.Checkpoint(sweeps=1)
+    return scheduler.run(state, sweeps, rng=0, folder=folder, checkpoint=each, callbacks=callbacks)
+
+
+@pytest.fixture(scope="module")
+def small(tmp_path_factory):
+    """A run on a tiny corpus, and what is right of it."""
+    folder, frozen = tmp_path_factory.mktemp("damage") / "run", {}
+
+    def keep(draw):
+        frozen[draw.sweep] = draw.franchise.freeze()
+
+    return folder, begun(folder, 4, [keep]), frozen
 
 
 def alike(one, other):
@@ -60,7 +65,7 @@ def alike(one, other):
 
 def outcome(folder, small):
     """What opening the folder comes to: "error", or "right"; anything else is raised."""
-    _, trace, frozen, _ = small
+    _, trace, frozen = small
     try:
         run = hk.open_run(folder)
         found, franchise = run.trace, run.franchise()
@@ -168,5 +173,103 @@ def test_sizes_are_checked_before_anything_is_allocated(content, tmp_path):
     header = b"{'descr': '<f8', 'fortran_order': False, 'shape': (1000000000000,), }\n"
     array = b"\x93NUMPY\x01\x00" + len(header).to_bytes(2, "little") + header
     write_members(file, [("tree.json", tree), ("0.npy", array + bytes(8))])
+    with pytest.raises(errors.CorruptRunError):
+        read_npz(file, "hdpkit some")
+
+
+def outside(place):
+    """Files that nobody may write to, and what is in them."""
+    folder = place / "outside"
+    folder.mkdir()
+    victim = folder / "victim"
+    victim.write_bytes(b"precious")
+    return victim
+
+
+NAMES = ["run.json", "data.npz", "lock", "chain-000/state.npz", "chain-000/trace-000000.npz",
+         "chain-000/lock"]  # fmt: skip
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_link_in_place_of_a_file_is_refused_and_named(small, tmp_path, name):
+    shutil.copytree(small[0], tmp_path / "run")
+    file, victim = tmp_path / "run" / name, outside(tmp_path)
+    if name.endswith("lock"):
+        content = b"precious"
+    else:
+        content = file.read_bytes()
+        victim.write_bytes(content)  # what is behind the link is even right
+    file.unlink()
+    file.symlink_to(victim)
+    with pytest.raises(errors.RunError, match=Path(name).name):
+        hk.open_run(tmp_path / "run").resume(sweeps=3)
+    assert victim.read_bytes() == content
+    assert os.listdir(victim.parent) == ["victim"]
+
+
+def test_a_link_in_place_of_a_folder_is_refused(tmp_path):
+    text = [["a", "b"], ["b"]]
+    hk.NGramModel(2).fit(text, sweeps=3, burn_in=1, samples=2, rng=0, folder=tmp_path / "run")
+    name = "chain-000"
+    there = tmp_path / "outside"
+    (tmp_path / "run" / name).rename(there)
+    (tmp_path / "run" / name).symlink_to(there)
+    before = {file.name: file.read_bytes() for file in there.iterdir()}
+    with pytest.raises(errors.RunError, match=name):
+        hk.NGramModel.open(tmp_path / "run").sweep(2)
+    with pytest.raises(errors.RunError, match=name):
+        hk.open_run(tmp_path / "run").resume(sweeps=2)
+    assert {file.name: file.read_bytes() for file in there.iterdir()} == before
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_pipe_or_a_folder_is_no_file(small, tmp_path, name):
+    for number, make in enumerate((os.mkfifo, os.mkdir)):
+        folder = tmp_path / f"run-{number}"
+        shutil.copytree(small[0], folder)
+        (folder / name).unlink()
+        make(folder / name)
+        with pytest.raises(errors.RunError):  # and does not wait for somebody to write
+            hk.open_run(folder).resume(sweeps=3)
+
+
+def test_a_folder_that_becomes_a_link_while_a_run_is_at_work(tmp_path):
+    folder, there = tmp_path / "run", tmp_path / "outside"
+
+    def swap(draw):
+        if draw.sweep == 3:
+            (folder / "chain-000").rename(there)
+            (folder / "chain-000").symlink_to(there)
+            swap.before = {file.name: file.read_bytes() for file in there.glob("*.npz")}
+
+    with pytest.raises(errors.RunError, match="chain-000"):
+        begun(folder, 9, [swap])
+    assert {file.name: file.read_bytes() for file in there.glob("*.npz")} == swap.before
+
+
+@pytest.mark.parametrize("count", [60, pytest.param(10_000, marks=pytest.mark.long)])
+def test_forged_folders_are_errors_or_healthy(count, tmp_path):
+    script = Path(__file__).resolve().parents[1] / "trials" / "forge_trials.py"
+    done = subprocess.run(
+        [sys.executable, str(script), str(count), "1", str(tmp_path)], capture_output=True, text=True,
+        check=False, env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    report = json.loads(done.stdout.splitlines()[-1])
+    assert report["wrong"] == []
+    assert report["trials"] == count
+    assert report["error"] > count // 3
+    assert report["healthy"] > count // 20
+
+
+def test_arrays_that_share_bytes_are_refused(tmp_path):
+    """A small file could otherwise ask for a thousand times its size."""
+    file = tmp_path / "file.npz"
+    write_tree(file, "hdpkit some", {"a": np.zeros(4096)})
+    assert len(read_npz(file, "hdpkit some")["a"]) == 4096
+    with zipfile.ZipFile(file) as archive:
+        array, tree = archive.read("0.npy"), json.loads(archive.read("tree.json"))
+    tree["content"] = {"many": [{"$array": 0}] * 50}
+    write_members(file, [("tree.json", json.dumps(tree)), ("0.npy", array)])
     with pytest.raises(errors.CorruptRunError):
         read_npz(file, "hdpkit some")

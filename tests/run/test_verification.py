@@ -55,17 +55,6 @@ def test_a_state_of_another_run_is_found(tmp_path):
     assert "FAILED  chain-000/state.npz" in output
 
 
-def test_what_a_kill_leaves_behind_the_last_checkpoint_is_no_damage(tmp_path):
-    folder = make_run(tmp_path / "run")
-    state = folder / "chain-000" / "state.npz"
-    content = state.read_bytes()
-    hk.open_run(folder).resume(sweeps=3)
-    state.write_bytes(content)
-    code, output = verify(folder)
-    assert code == 0
-    assert "6 draws; goes on after sweep 6" in output
-
-
 @pytest.mark.parametrize("shards", [None, 2])
 def test_a_converted_corpus_is_verified(tmp_path, shards):
     (tmp_path / "corpus.ldac").write_text("2 0:2 1:1\n2 1:1 2:1\n2 0:3 2:2\n")

@@ -2,6 +2,7 @@
 
 import block_faults
 import bugs
+import labelled_seatings
 import new_groups
 import observed_faults
 import pytest
@@ -19,6 +20,7 @@ SWEEPS = {
     "observed dishes": (observed_faults, bugs.OBSERVED_FAULTS),
     "states": (state_faults, bugs.STATE_FAULTS),
     "new groups": (new_groups, bugs.GROUP_FAULTS),
+    "labelled seatings": (labelled_seatings, bugs.SEATING_FAULTS),
     "words that repeat": (test_fused_bursts, bugs.BURST_FAULTS),
 }
 CHECKS = {

@@ -15,7 +15,7 @@ from hdpkit.random import STARTS, RandomStream, ScriptedSource, Streams
 from hdpkit.steps import _table_counts as compiled
 from hdpkit.steps import table_counts as readable
 from hdpkit.stirling import log_stirling, one_alone, one_opens, one_shares
-from hdpkit.stores import CountsReference, CountsStore, Detail, FrozenSeating
+from hdpkit.stores import CountsStore, Detail, FrozenSeating
 from hdpkit.stores import _stirling as stirling
 from hdpkit.testing import tiny_franchise
 from hdpkit.testing.enumeration import Shape, log_prior, seatings
@@ -24,7 +24,7 @@ from hdpkit.testing.states import frozen_key, labelled_arrays, to_counts
 
 TOLERANCE = 1e-12
 MEASURE = hk.DirichletMultinomial(0.5, n_terms=3)
-TWINS = {"compiled": (CountsStore, "generic", compiled), "readable": (CountsReference, "reference", readable)}
+TWINS = {"compiled": ("generic", compiled), "readable": ("reference", readable)}
 
 
 def compare(law, expected):
@@ -49,14 +49,14 @@ def law_of_tables(n, a):
 
 def counted(name, twin, seed):
     """A walk over counts, of a state that table Gibbs has reached; restaurants and dishes that they serve."""
-    kind, kernel, module = TWINS[twin]
+    kernel, module = TWINS[twin]
     franchise = tiny_franchise(name, MEASURE, store="explicit")
     t = franchise.topology
     for sweep in range(seed):
         franchise.reseat(0, t.n_customers, RandomStream((seed, sweep)))
     seats = FrozenSeating.of(franchise.store.freeze())
     frozen = seats.to(Detail.COUNTS).arrays()
-    store = kind(t.n_customers, t.n_nodes)
+    store = CountsStore(t.n_customers, t.n_nodes)
     store.thaw(frozen)
     walk = franchise._walk_over(store, franchise.slots, kernel)
     return franchise, store, walk, module, frozen
@@ -114,8 +114,7 @@ def test_tables_drawn_given_customers_have_their_law(name, seed, method, twin):
 
 @pytest.mark.parametrize("discounts", [(0.0, 0.0), (0.3, 0.0), (0.2, 0.6)])
 @pytest.mark.parametrize("name", ["flat 5", "3+2", "2+1 with one at the root", "three levels"])
-@pytest.mark.parametrize("store", [CountsStore, CountsReference])
-def test_log_seating_is_the_sum_over_labelled_seatings(name, store, discounts):
+def test_log_seating_is_the_sum_over_labelled_seatings(name, discounts):
     tree = tiny_franchise(name, MEASURE).topology
     shape = Shape(tuple(tree.parent.tolist()), tuple(tree.home.tolist()))
     theta, sums, some = [1.3] + [0.6] * (shape.n_nodes - 1), defaultdict(float), {}
@@ -125,7 +124,7 @@ def test_log_seating_is_the_sum_over_labelled_seatings(name, store, discounts):
         sums[state] += math.exp(log_prior(key, shape, theta, d))
         some[state] = key
     for state, key in some.items():
-        one = store(shape.n_customers, shape.n_nodes)
+        one = CountsStore(shape.n_customers, shape.n_nodes)
         one.thaw(FrozenSeating.of(labelled_arrays(key, shape)).to(Detail.COUNTS).arrays())
         assert frozen_key(one.freeze(), shape) == state
         score = one.log_seating(np.array(theta), np.array(d))
@@ -199,8 +198,8 @@ def test_ratios_of_large_counts():
 @pytest.mark.parametrize("twin", TWINS)
 def test_tables_of_the_restaurants_of_a_step_are_drawn_at_its_end(twin):
     # With one dish only nothing is drawn of dishes: tables have their law given 4 and 3 customers.
-    kind, kernel, _ = TWINS[twin]
-    franchise = tiny_franchise("4+3", hk.DirichletMultinomial(1e6, n_terms=1), store=kind, kernel=kernel,
+    kernel, _ = TWINS[twin]
+    franchise = tiny_franchise("4+3", hk.DirichletMultinomial(1e6, n_terms=1), store="counts", kernel=kernel,
                                values=[0] * 7, concentration=(1e-300, 0.7), root="weights")  # fmt: skip
     frozen = franchise.freeze()
     frozen["components"] = {name: {"weights": np.array([1.0, 0.0])} for name in frozen["components"]}

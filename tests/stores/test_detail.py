@@ -1,10 +1,11 @@
 """The detail kept by stores: its declaration, and conversions of frozen seatings."""
 
 import math
-from collections import defaultdict
 
 import numpy as np
 import pytest
+from hdpkit.stores._labelled_seating import draw_sizes
+from labelled_seatings import compare, seats_have_the_law_of_the_model
 
 import hdpkit as hk
 from hdpkit import errors
@@ -16,40 +17,14 @@ from hdpkit.stores import (
     FrozenSeats,
     FrozenSizes,
 )
-from hdpkit.stores.frozen import COMPILED, READABLE
 from hdpkit.testing import tiny_franchise
-from hdpkit.testing.enumeration import Shape, log_prior, seatings
 from hdpkit.testing.exact import law_of
-from hdpkit.testing.states import frozen_key, labelled_arrays, to_counts
 
-TOLERANCE = 1e-12
 MEASURE = hk.DirichletMultinomial(0.5, n_terms=3)
 
 
-def compare(law, expected):
-    assert law.keys() == expected.keys()
-    assert max(abs(law[key] - p) for key, p in expected.items()) <= TOLERANCE
-
-
-@pytest.mark.parametrize("draws", [COMPILED, READABLE], ids=["compiled", "readable"])
-@pytest.mark.parametrize("name", ["flat 5", "3+2", "2+1 with one at the root", "three levels"])
-def test_seats_drawn_from_counts_have_the_law_of_the_model(name, draws):
-    tree = tiny_franchise(name, MEASURE).topology
-    shape = Shape(tuple(tree.parent.tolist()), tuple(tree.home.tolist()))
-    members = defaultdict(dict)
-    for key in seatings(shape):
-        prior = math.exp(log_prior(key, shape, [1.3] * shape.n_nodes, [0.0] * shape.n_nodes))
-        members[to_counts(key, shape)][key] = prior
-    for counts, priors in members.items():
-        seats = FrozenSeating.of(labelled_arrays(next(iter(priors)), shape))
-        frozen = seats.to(Detail.COUNTS, tree)
-        assert frozen_key(frozen.arrays(), shape) == counts
-        law = law_of(
-            lambda source, frozen=frozen: frozen_key(
-                frozen.to(Detail.SEATS, tree, source, draws).arrays(), shape
-            )
-        )
-        compare(law, {key: prior / sum(priors.values()) for key, prior in priors.items()})
+def test_seats_drawn_from_counts_have_the_law_of_the_model():
+    seats_have_the_law_of_the_model(("flat 5", "2+1 with one at the root", "three levels"))
 
 
 def test_forms_of_less_detail_follow():
@@ -79,9 +54,8 @@ def test_forms_of_less_detail_follow():
                 form.to(more, tree)
 
 
-@pytest.mark.parametrize("draws", [COMPILED, READABLE], ids=["compiled", "readable"])
 @pytest.mark.parametrize(("n", "t"), [(65, 2), (65, 64), (200, 9), (300, 120)])
-def test_sizes_of_many_customers_have_the_right_mean(n, t, draws):
+def test_sizes_of_many_customers_have_the_right_mean(n, t):
     # n s(n-1, t-1) / s(n, t) customers sit alone on average: the last of a uniform order does if it opens.
     exact = [1]
     for i in range(n):
@@ -98,7 +72,7 @@ def test_sizes_of_many_customers_have_the_right_mean(n, t, draws):
         "count_customers": np.array([n], dtype=np.int32), "count_tables": np.array([t], dtype=np.int32),
     }  # fmt: skip
     for _ in range(200):
-        drawn = draws.draw_sizes(arrays, source)
+        drawn = draw_sizes(arrays, source)
         assert np.dot(drawn["bin_size"], drawn["bin_count"]) == n
         assert drawn["bin_count"].sum() == t
         alone.append(int(drawn["bin_count"][drawn["bin_size"] == 1].sum()))
@@ -106,16 +80,17 @@ def test_sizes_of_many_customers_have_the_right_mean(n, t, draws):
     assert abs(np.mean(alone) - expected) < 4.5 * error
 
 
-def test_sizes_drawn_by_both_twins_are_those_of_cycles():
+def test_sizes_drawn_are_those_of_cycles():
     # A partition into tables of a and b has weight (a - 1)! (b - 1)!: 1 + 4 has 5 * 6, 2 + 3 has 10 * 2.
-    for draws in (COMPILED, READABLE):
-        one = np.zeros(1, dtype=np.int32)
-        arrays = {
-            "dish": np.zeros(5, dtype=np.int32), "count_node": one, "count_dish": one,
-            "count_customers": one + 5, "count_tables": one + 2,
-        }  # fmt: skip
-        law = law_of(lambda s, draws=draws, a=arrays: tuple(draws.draw_sizes(a, s)["bin_size"].tolist()))
-        compare(law, {(1, 4): 30 / 50, (2, 3): 20 / 50})
+    one = np.zeros(1, dtype=np.int32)
+    arrays = {
+        "dish": np.zeros(5, dtype=np.int32), "count_node": one, "count_dish": one,
+        "count_customers": one + 5, "count_tables": one + 2,
+    }  # fmt: skip
+    compare(
+        law_of(lambda s: tuple(draw_sizes(arrays, s)["bin_size"].tolist())),
+        {(1, 4): 30 / 50, (2, 3): 20 / 50},
+    )
 
 
 def counted(franchise):

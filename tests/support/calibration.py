@@ -6,13 +6,13 @@ from contextlib import nullcontext
 
 import numpy as np
 from numpy.typing import ArrayLike
+from one_sample import one_sample_p
 from scipy import stats
 
 from hdpkit.franchise.franchise import Franchise
 from hdpkit.moves import Move
 from hdpkit.random import RandomStream, Streams
 from hdpkit.testing.geweke import apply_moves, hyperparameters, rounded
-from hdpkit.testing.pvalues import one_sample_p
 
 _REPLICA = 1  # place of the streams
 

@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, ClassVar
 
 import numpy as np
+from one_sample import one_sample_p
 
 from hdpkit.arrays import Floats
 from hdpkit.franchise.franchise import Franchise
@@ -13,7 +14,6 @@ from hdpkit.moves import Move
 from hdpkit.random import ScriptedSource, Streams
 from hdpkit.testing.exact import TOLERANCE, ExactFailure, ExactModel
 from hdpkit.testing.geweke import apply_moves
-from hdpkit.testing.pvalues import one_sample_p
 
 Numbers = Sequence[float] | Floats
 Point = tuple[int, tuple[float, ...]]

@@ -3,6 +3,7 @@
 from inspect import signature
 
 import numpy as np
+from one_sample import one_sample_p
 from sites import NEW, at_random, generic_law, record_sites, replayed
 
 import hdpkit as hk
@@ -10,7 +11,6 @@ from hdpkit.franchise.starts import start
 from hdpkit.random import STARTS, RandomStream, Streams
 from hdpkit.stores import Detail, detail_of
 from hdpkit.testing.machines import same
-from hdpkit.testing.pvalues import one_sample_p
 
 
 def corpus(n_documents, length, n_terms, n_topics=12, seed=0):

@@ -1,8 +1,6 @@
 """Checks of table Gibbs by indicators over counts under a restaurant, also used with planted bugs."""
 
-import functools
-import math
-from collections import Counter, defaultdict
+from collections import Counter
 from fractions import Fraction
 
 import numpy as np
@@ -10,18 +8,14 @@ from marginals import dirichlet_multinomial_log_marginal
 
 import hdpkit as hk
 from hdpkit.moves import TableGibbs
-from hdpkit.stores import Detail, FrozenSeating
-from hdpkit.stores.frozen import READABLE
 from hdpkit.testing.cases import TinyShape, tiny_franchise
-from hdpkit.testing.enumeration import Shape, log_prior, seatings
-from hdpkit.testing.exact import ExactModel, check_exact, checked_matrix, law_of
-from hdpkit.testing.states import counts_key, frozen_key, labelled_arrays, to_counts
+from hdpkit.testing.exact import ExactModel, check_exact, checked_matrix
+from hdpkit.testing.states import counts_key
 
 TOLERANCE = 1e-12
 TWINS = {
     "compiled": ("counts", "generic"),
-    "readable": ("counts-reference", "reference"),
-    "mixed": ("counts", "reference"),
+    "readable": ("counts", "reference"),
 }
 #: Three customers of one table and more in the document, tables that several documents share.
 SHAPES = {
@@ -154,30 +148,3 @@ def check_formulas_of_indicators(twin="readable"):
                 row = np.array([float(expected.pop(other, 0)) for other in model.states])
                 assert not expected, f"states that are none: {expected}"
                 assert np.abs(P[state] - row).max() <= TOLERANCE, model.states[state]
-
-
-LABELLED = Shape((-1, 0, 0), (1, 1, 1, 1, 2))
-DISCOUNTS = np.array([0.3, 0.6, 0.6])
-
-
-def law_of_seats(frozen, draws):
-    """Law of the labelled seating that is drawn from counts."""
-    tree = type("Tree", (), {"home": np.array(LABELLED.home, dtype=np.int32),
-                             "parent": np.array(LABELLED.parent, dtype=np.int32),
-                             "level": np.array([0, 1, 1], dtype=np.int32)})  # fmt: skip
-    draw = functools.partial(frozen.to, Detail.SEATS, tree, draws=draws, discount=DISCOUNTS)
-    return law_of(lambda source: frozen_key(draw(source).arrays(), LABELLED))
-
-
-def check_seats_drawn_from_discounted_counts(draws=READABLE):
-    """Who sits where, drawn from counts in restaurants with discounts, has its law given the counts."""
-    members = defaultdict(dict)
-    for key in seatings(LABELLED):
-        prior = math.exp(log_prior(key, LABELLED, [1.3, 0.7, 0.7], DISCOUNTS.tolist()))
-        members[to_counts(key, LABELLED)][key] = prior
-    for priors in members.values():
-        frozen = FrozenSeating.of(labelled_arrays(next(iter(priors)), LABELLED)).to(Detail.COUNTS)
-        law = law_of_seats(frozen, draws)
-        assert law.keys() == priors.keys()
-        for key, prior in priors.items():
-            assert abs(law[key] - prior / sum(priors.values())) <= TOLERANCE

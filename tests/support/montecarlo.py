@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 from lumping import lump_matrix
+from one_sample import one_sample_p
 
 from hdpkit.franchise.franchise import Franchise
 from hdpkit.franchise.starts import start
@@ -16,7 +17,6 @@ from hdpkit.random import STARTS, ScriptedSource, Streams
 from hdpkit.stores import Detail
 from hdpkit.testing.exact import ExactModel, check_exact
 from hdpkit.testing.geweke import apply_moves
-from hdpkit.testing.pvalues import one_sample_p
 from hdpkit.testing.states import to_histograms
 
 _STARTS, _FROM_POSTERIOR, _FROM_STATE = 1, 2, 3  # places of the streams

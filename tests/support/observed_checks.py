@@ -1,6 +1,5 @@
 """Common code of tests of observed dishes, and the checks that planted bugs must fail."""
 
-import collections
 import functools
 import itertools
 import math
@@ -13,13 +12,12 @@ import hdpkit as hk
 from hdpkit import moves
 from hdpkit.errors import DataError
 from hdpkit.stores import Detail, FrozenSeating, detail_of
-from hdpkit.stores.labelled_seating import aggregate, seat_out
 from hdpkit.testing.cases import SHAPES, Corner, TinyShape, tiny_franchise
 from hdpkit.testing.enumeration import Shape, log_likelihood, log_prior, n_tables, seatings
 from hdpkit.testing.exact import TOLERANCE, ExactModel, check_exact
 from hdpkit.testing.exact import law_of as exact_law
 from hdpkit.testing.measure_contract import atomic_log_marginal, check_contract
-from hdpkit.testing.states import frozen_key, labelled_arrays, to_histograms
+from hdpkit.testing.states import frozen_key, to_histograms
 
 H = [0.5, 0.2, 0.3]
 ATOMS = hk.Categorical(H)
@@ -164,23 +162,6 @@ def check_observed_histograms():
 def check_observed_dish_gibbs():
     for shape in ("2+2", "three levels"):
         enumerate_steps(model_of(shape, [0, 0, 1, 0], store="explicit-reference"), moves.DishGibbs())
-
-
-def check_observed_labelled_seating():
-    """Tables of the root that serve one dish are dealt as any others: uniformly."""
-    model = model_of("2+1 with one at the root", [0, 0, 0, 0])
-    t = model.franchise.topology
-    fitting, arrays = collections.Counter(), {}
-    for key in model.states:
-        aggregated = aggregate(labelled_arrays(key, model.shape, model.values))
-        bins = tuple(tuple(aggregated[name].tolist()) for name in sorted(aggregated))
-        fitting[bins] += 1
-        arrays[bins] = aggregated
-    for bins, aggregated in arrays.items():
-        draw = functools.partial(seat_out, aggregated, t.home, t.parent, t.level)
-        law = exact_law(lambda source, draw=draw: frozen_key(draw(source), model.shape))
-        assert len(law) == fitting[bins]
-        assert max(abs(p - 1.0 / len(law)) for p in law.values()) <= TOLERANCE
 
 
 SIMULATED = {

@@ -5,6 +5,7 @@ import pytest
 from exact_points import check_balance, spread_of_log_joint
 from exact_selection import ExactSelectionModel
 from marginals import selected_numbers, sparse_dirichlet_multinomial_log_marginal
+from one_sample import one_sample_p
 
 import hdpkit as hk
 from hdpkit import moves
@@ -13,7 +14,6 @@ from hdpkit.random import Streams
 from hdpkit.testing import measure_contract
 from hdpkit.testing.cases import Corner, tiny_franchise
 from hdpkit.testing.exact import ExactModel, check_exact
-from hdpkit.testing.pvalues import one_sample_p
 
 CORNER = Corner(0.9, 0.7, 0.3, 0.6)
 SHAPES = (1.3, 0.8)

@@ -4,7 +4,7 @@ import numpy as np
 from marginals import dirichlet_multinomial_log_marginal
 
 from hdpkit.measures.dirichlet_multinomial import DirichletMultinomial
-from hdpkit.moves import DishGibbs, ParentWeights, TableGibbs
+from hdpkit.moves import ParentWeights, TableGibbs
 from hdpkit.testing.cases import tiny_franchise
 from hdpkit.testing.exact import ExactModel, check_exact
 
@@ -25,11 +25,7 @@ def check_choices_of_parents():
 
 def check_choices_over_counts():
     for graph in (ROOT, "two parents"):
-        check_exact(_model(graph, "counts-reference"), TableGibbs())
-
-
-def check_labelled_arms():
-    check_exact(_model("two parents", "histogram-reference"), DishGibbs())
+        check_exact(_model(graph, "counts"), TableGibbs())
 
 
 def check_log_joint_of_choices():

@@ -8,6 +8,7 @@ import numpy as np
 from exact_points import check_balance, one_step_of_points
 from exact_weights import ExactWeightModel
 from marginals import dirichlet_multinomial_log_marginal
+from one_sample import one_sample_p
 from scipy import special, stats
 
 import hdpkit as hk
@@ -18,7 +19,6 @@ from hdpkit.franchise.state_homes import StateHomes
 from hdpkit.random import STARTS, RandomStream, Streams
 from hdpkit.testing.exact import TOLERANCE, check_exact
 from hdpkit.testing.exact_models import HiddenMarkovModel
-from hdpkit.testing.pvalues import one_sample_p
 
 TERMS = [0, 1, 1, 0, 2]
 ETA = 0.5
@@ -236,8 +236,8 @@ def check_state_homes_of_labels():
 
 def check_state_homes_over_counts():
     """The same over counts with fixed weights, where tables are drawn given the customers."""
-    exact_step(store="counts-reference", root=hk.FixedWeights(3))
-    exact_step(OneFollower(), 4, store="counts-reference", root=hk.FixedWeights(3))
+    exact_step(store="counts", root=hk.FixedWeights(3))
+    exact_step(OneFollower(), 4, store="counts", root=hk.FixedWeights(3))
 
 
 def check_state_homes_and_root_weights():
@@ -265,9 +265,7 @@ def check_state_homes_of_the_prior():
 TWO_SEQUENCES = hk.Sequences.from_arrays([[0, 1, 1], [0]])
 
 
-def sticky_franchise(
-    root=None, kappa=1.2, data=TWO_SEQUENCES, store="counts-reference", begin=None, **options
-):
+def sticky_franchise(root=None, kappa=1.2, data=TWO_SEQUENCES, store="counts", begin=None, **options):
     """A hidden Markov model, sticky unless kappa is 0; ``begin`` is the concentration of the start row."""
     rule, root = hk.PreviousDish(sticky=kappa, start_concentration=begin), root or hk.FixedWeights(3)
     return state_franchise(rule, len(data), data=data, root=root, store=store, **options)

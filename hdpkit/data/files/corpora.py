@@ -23,7 +23,7 @@ import numpy.typing as npt
 from hdpkit.checks import choice, fitting, instance
 from hdpkit.checks import path as path_of
 from hdpkit.data import Corpus, Limits, ShardedCorpus
-from hdpkit.data.corpus import Described, content_of, write_blocks
+from hdpkit.data.corpus import Described, check_width, content_of, write_blocks
 from hdpkit.data.files.count_files import (
     is_uci,
     matrix_entries,
@@ -431,7 +431,7 @@ def read_corpus(
     layout : Layout, optional
         Where the texts are: columns of tables, encoding, names of files.
     """
-    read = read_any(path, format, vocabulary, text, limits, layout)
+    read = read_any(Request.of(path, format, vocabulary, text, limits, layout))
     if read.notes.skipped:
         warnings.warn(skipped_text(read.notes), SkippedFilesWarning, stacklevel=2)
     return read.corpus
@@ -444,22 +444,6 @@ def skipped_text(notes: ReadingNotes, most: int = 5) -> str:
     files = "1 file" if len(notes.skipped) == 1 else f"{len(notes.skipped):,} files"
     rest = f" and {more:,} more" if more else ""
     return printable(f"{files} left out that can't be decoded: {'; '.join(named)}{rest}")
-
-
-def read_any(
-    path: Any, format: Any = None, vocabulary: Any = None, text: Any = None, limits: Any = None,
-    layout: Any = None, notes: ReadingNotes | None = None,
-) -> ReadCorpus:  # fmt: skip
-    """Read a corpus, and return how it was read. Parameters and errors as in `read_corpus`."""
-    request = Request.of(path, format, vocabulary, text, limits, layout)
-    place, format, words = request.place, request.format, request.words
-    with reading(place):
-        if format in TEXT_FORMATS:
-            counter = TextCounter(text, vocabulary=words)
-            settings = ReadingSettings(format=format, layout=request.layout, counter=counter)
-            return read_texts(place, settings, limits, notes=notes)
-        corpus = _read_counts(place, format, words, limits)
-        return ReadCorpus(corpus=corpus, settings=ReadingSettings(format=format))
 
 
 @attrs.frozen
@@ -505,14 +489,26 @@ class Request:
         return cls(place, format, words, text, limits or Limits(), layout or Layout())
 
 
-def _read_counts(place: Path, format: str, words: tuple[str, ...] | None, limits: Limits | None) -> Corpus:
-    if format == "shards":
+def read_any(request: Request) -> ReadCorpus:
+    """Read a corpus, and return how it was read. Errors as in `read_corpus`."""
+    with reading(request.place):
+        if request.format in TEXT_FORMATS:
+            counter = TextCounter(request.text, vocabulary=request.words)
+            settings = ReadingSettings(format=request.format, layout=request.layout, counter=counter)
+            return read_texts(request.place, settings, request.limits)
+        return ReadCorpus(corpus=_read_counts(request), settings=ReadingSettings(format=request.format))
+
+
+def _read_counts(request: Request) -> Corpus:
+    place, words, limits = request.place, request.words, request.limits
+    if request.format == "shards":
         return open_shards(place)
-    if format == "matrix-market":
+    if request.format == "matrix-market":
         counts = read_matrix_market(place, limits)
         check_terms(place, words, counts.n_documents, counts.n_terms)
         return Corpus._from_blocks([counts], words, None, None)
-    return (Corpus.from_ldac if format == "ldac" else Corpus.from_uci)(place, vocabulary=words, limits=limits)
+    read = Corpus.from_ldac if request.format == "ldac" else Corpus.from_uci
+    return read(place, vocabulary=words, limits=limits)
 
 
 def open_shards(place: Path) -> Corpus:
@@ -557,11 +553,7 @@ def check_terms(path: Path, words: tuple[str, ...] | None, n_rows: int, n_column
             "vocabulary", f"{len(words)} terms", f"{n_columns} terms, one per column of {path}",
             "It has one per row: the matrix is terms x documents; transpose it.",
         )  # fmt: skip
-    if words is not None and len(words) != n_columns:
-        raise DataError(
-            "vocabulary", f"{len(words)} terms", f"{n_columns} terms, one per column of the counts",
-            "Give one word per column.",
-        )  # fmt: skip
+    check_width(words, n_columns, ", one per column of the counts", "Give one word per column.")
 
 
 _WORDS = 1 << 18  # words per block
@@ -641,7 +633,7 @@ def convert_corpus(
     It is read block by block, as by `convert_shards`; but each token is written, so that the corpus has fewer
     than 2^31. Parameters and errors as there.
     """
-    _convert(folder, None, notes, path, format, vocabulary, text, limits, layout)
+    _convert(Request.of(path, format, vocabulary, text, limits, layout), folder, None, notes)
     return Corpus.open(folder, verify=False)
 
 
@@ -676,14 +668,14 @@ def convert_shards(
     notes : ReadingNotes, optional
         What was noticed about the files is added to it; without it files that were left out are warned of.
     """
-    _convert(folder, check_shards(shards), notes, path, format, vocabulary, text, limits, layout)
+    request = Request.of(path, format, vocabulary, text, limits, layout)
+    _convert(request, folder, check_shards(shards), notes)
     return ShardedCorpus.open(folder)
 
 
-def _convert(folder: Any, shards: int | None, notes: ReadingNotes | None, *given: Any) -> None:
+def _convert(request: Request, folder: Any, shards: int | None, notes: ReadingNotes | None) -> None:
     """Write a corpus in so many shards; None: in one that has tokens, not cells."""
     place = path_of("folder", folder, remedy="Name a folder, for instance Path('shards').")
-    request = Request.of(*given)
     noted = ReadingNotes() if notes is None else notes
     if request.format == "shards":
         with reading(request.place):

@@ -151,9 +151,6 @@ class Cohort(Hierarchy):
         """Whether the terms of documents are channels."""
         return cls.serves(data) and channels_of(data.vocabulary or ()) is not None
 
-    def said(self, data: Any) -> str:
-        return f"{data.n_documents:,} samples, {data.n_tokens:,} mutations, {data.n_terms:,} channels"
-
     @property
     def chosen(self) -> KnownSignatures | None:
         """The known signatures that are named, or all of them."""

@@ -13,8 +13,9 @@ from hdpkit.data.files.tables import rows_of
 from hdpkit.errors import printable
 from hdpkit.pages.plots.components import MOST_POINTS, NOBODY, by_group, picture
 from hdpkit.pages.plots.topics import together
-from hdpkit.pages.report_data import ReportData, diagnosis_of, distinct, progress_of
+from hdpkit.pages.report_data import ReportData, distinct
 from hdpkit.pages.section import Content
+from hdpkit.pages.sections.run import opening
 from hdpkit.posterior.finding import dishes_of
 from hdpkit.posterior.partitions import co_clustering
 
@@ -28,22 +29,14 @@ _MOST_TOGETHER = 120  # rows and columns
 def read_mixture(report: ReportData) -> Content:
     """Sizes, numbers of components, and whether the run has converged."""
     found = report.components
-    sizes = report.model.sizes(report.corpus)
-    tiles = [
-        (report.nouns.topics, f"{len(found):,}"),
-        *((printable(what), f"{n:,}") for what, n in sizes),
-        *progress_of(report),
-    ]
-    return Content(
-        values={
-            "tiles": tiles,
-            "verdict": diagnosis_of(report),
-            "numbers": report.state_sizes[:4],
-            "n_samples": len(found.samples),
-            "n_chains": len(found.chain_numbers),
-            "rest": found.rest,
-            "rows": _rows(report)[:8],
-        }
+    return opening(
+        report,
+        [(report.nouns.topics, len(found)), *report.model.sizes(report.corpus)],
+        found.rest,
+        numbers=report.state_sizes[:4],
+        n_samples=len(found.samples),
+        n_chains=len(found.chain_numbers),
+        rows=_rows(report)[:8],
     )
 
 

@@ -1,4 +1,4 @@
-"""Sections of every run: convergence, and how to reproduce it."""
+"""What begins every page, and sections of every run: convergence, and how to reproduce it."""
 
 from __future__ import annotations
 
@@ -16,6 +16,14 @@ from hdpkit.pages.section import Content
 from hdpkit.run.run_folder import versions
 
 _POINTS = 400
+
+
+def opening(report: ReportData, sizes: list[tuple[str, int]], rest: float, **values: Any) -> Content:
+    """What begins a page: these sizes, sweeps and chains, and whether the run has converged."""
+    n_chains = len(report.traces)
+    tiles = [*sizes, ("sweeps", report.franchise.sweep), *([("chains", n_chains)] if n_chains > 1 else [])]
+    shown = [(printable(what), f"{n:,}") for what, n in tiles]
+    return Content(values={"tiles": shown, "verdict": diagnosis_of(report), "rest": rest, **values})
 
 
 def read_convergence(report: ReportData) -> Content | None:

@@ -22,8 +22,9 @@ from hdpkit.kinds.signatures.pictures import (
     plot_exposures,
     spectrum,
 )  # fmt: skip
-from hdpkit.pages.report_data import ReportData, diagnosis_of, progress_of
+from hdpkit.pages.report_data import ReportData
 from hdpkit.pages.section import Content
+from hdpkit.pages.sections.run import opening
 from hdpkit.posterior.components import Components
 
 _MOST = 40  # signatures that are drawn
@@ -38,23 +39,8 @@ _PARTS = 6
 def read_cohort(report: ReportData) -> Content:
     """Sizes of a cohort, and its largest signatures."""
     found, settings = report.signatures
-    corpus, nouns = report.corpus, report.nouns
-    tiles = [
-        (f"{nouns.topics} found", f"{len(found):,}"),
-        (nouns.documents, f"{corpus.n_documents:,}"),
-        (nouns.tokens, f"{corpus.n_tokens:,}"),
-        (nouns.terms, f"{corpus.n_terms:,}"),
-        *progress_of(report),
-    ]
-    return Content(
-        values={
-            "tiles": tiles,
-            "verdict": diagnosis_of(report),
-            "rows": _rows(report),
-            "rest": found.rest,
-            "known": settings.compared is not None,
-        }
-    )
+    sizes = [(f"{report.nouns.topics} found", len(found)), *report.model.sizes(report.corpus)]
+    return opening(report, sizes, found.rest, rows=_rows(report), known=settings.compared is not None)
 
 
 def _rows(report: ReportData) -> list[dict[str, Any]]:

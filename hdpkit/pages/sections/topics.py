@@ -15,8 +15,9 @@ from hdpkit.errors import printable
 from hdpkit.kinds.listing import Nouns, background_told
 from hdpkit.pages.plots.components import by_group
 from hdpkit.pages.plots.topics import tree
-from hdpkit.pages.report_data import ReportData, coordinates, diagnosis_of, distinct, progress_of
+from hdpkit.pages.report_data import ReportData, coordinates, distinct
 from hdpkit.pages.section import Content
+from hdpkit.pages.sections.run import opening
 from hdpkit.posterior.alignment import unit_rows
 from hdpkit.posterior.documents import PRESENT, Trends, chooser
 from hdpkit.posterior.grouping import ComponentGroups
@@ -27,33 +28,29 @@ _BURSTS = "concentration/bursts"
 
 def read_overview(report: ReportData) -> Content:
     """Sizes, the largest topics, and whether the run has converged."""
-    corpus, nouns = report.corpus, report.nouns
-    found = report.components
+    found, nouns = report.components, report.nouns
     merged = found.merged_from
-    tiles = [
-        *([] if merged is None else [(f"{nouns.topics} found", f"{merged:,}")]),
-        (f"{nouns.topics}{'' if merged is None else ', merged'}", f"{len(found):,}"),
-        (nouns.documents, f"{corpus.n_documents:,}"),
-        (nouns.tokens, f"{corpus.n_tokens:,}"),
-        (f"different {nouns.terms}", f"{corpus.n_terms:,}"),
-        *progress_of(report),
+    *sizes, (terms, n_terms) = report.model.sizes(report.corpus)
+    sizes = [
+        *([] if merged is None else [(f"{nouns.topics} found", merged)]),
+        (f"{nouns.topics}{'' if merged is None else ', merged'}", len(found)),
+        *sizes,
+        (f"different {terms}", n_terms),
     ]
     largest = sorted(report.listed, key=lambda one: -one["share"])
     half = int((np.cumsum([one["share"] for one in largest]) < 0.5).sum()) + 1
-    return Content(
-        values={
-            "merged": merged,
-            "tiles": tiles,
-            "half": min(half, len(largest)),
-            "largest": largest[:5],
-            "source": found.source,
-            "rest": found.rest,
-            "groups": _groups(report),
-            "background": background_told(found, report.present, report.nouns),
-            "boilerplate": report.model.hint(report.state, None if report.run is None else report.run.folder),
-            "repetition": _repetition(report),
-            "verdict": diagnosis_of(report),
-        }
+    return opening(
+        report,
+        sizes,
+        found.rest,
+        merged=merged,
+        half=min(half, len(largest)),
+        largest=largest[:5],
+        source=found.source,
+        groups=_groups(report),
+        background=background_told(found, report.present, nouns),
+        boilerplate=report.model.hint(report.state, None if report.run is None else report.run.folder),
+        repetition=_repetition(report),
     )
 
 

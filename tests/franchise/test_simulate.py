@@ -1,4 +1,4 @@
-"""Laws of data that `Franchise.simulate` draws by cell, and of values drawn again from their dishes."""
+"""Data that `Franchise.simulate` draws: laws by cell and for given dishes; the same draws in place."""
 
 import collections
 import itertools
@@ -6,12 +6,16 @@ import itertools
 import numpy as np
 import pytest
 import scipy.stats
+from parameter_cases import normal_means
 
 import hdpkit as hk
 from hdpkit import moves
 from hdpkit.errors import StateError
 from hdpkit.posterior.simulate import simulate_in_place
 from hdpkit.random import RandomStream
+from hdpkit.testing.cases import tiny_franchise
+from hdpkit.testing.geweke import apply_moves
+from hdpkit.testing.machines import same
 
 COUNTS = np.array([[2, 1, 0], [1, 0, 3], [0, 2, 1], [4, 1, 0]])
 GROUPS = {"type": ["a", "a", "b", "b"]}
@@ -134,3 +138,38 @@ def test_data_by_cell_are_complete_states():
     given.hold([0])
     with pytest.raises(StateError, match="held"):
         given.simulate(3, keep="hyperparameters")
+
+
+PRIOR = hk.Gamma(2.0, 1.0)
+WORDS = hk.DirichletMultinomial(hk.Gamma(1.0, 1.0), n_terms=3)
+STORED = hk.SparseDirichletMultinomial(0.5, proportions="stored", n_terms=3)
+GIBBS = [moves.TableGibbs(), moves.Concentration()]
+CASES = {
+    "terms": (WORDS, {}, [*GIBBS, moves.BaseMeasureParameters()]),
+    "weights": (WORDS, {"root": "weights", "store": "explicit"}, [*GIBBS, moves.RootWeights()]),
+    "documents": (WORDS, {"root": "weights", "store": "counts"}, [moves.SliceGibbs(), *GIBBS]),
+    "cells": (WORDS, {"root": "weights", "store": "counts"}, [moves.CountGibbs(), *GIBBS]),
+    "parts": (STORED, {"store": "explicit"}, [*GIBBS, moves.Selectors()]),
+    "parameters": (normal_means(), {"values": [0.1, 0.2, 1.5, -1.0]}, [*GIBBS, moves.DishParameters()]),
+    "observed": (hk.Uniform(3), {"values": [0, 1, 1, 2]}, GIBBS),
+}
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_the_same_draws_as_those_of_new_franchises(case):
+    measure, options, schedule = CASES[case]
+    given = tiny_franchise("2+2", measure, concentration=(PRIOR, PRIOR), **options)
+    sources = [RandomStream((8, 8)) for _ in range(2)]
+    state = given.copy()
+    for _ in range(3):
+        new, state = given.simulate(sources[0]), simulate_in_place(state, sources[1])
+        for sweep in range(1, 4):
+            for one, source in ((new, sources[0]), (state, sources[1])):
+                apply_moves(one, schedule, source, sweep)
+                one.audit()
+            new = new.simulate(sources[0], keep="seating")
+            state = simulate_in_place(state, sources[1], keep="seating")
+            assert np.array_equal(np.asarray(new.data.values), np.asarray(state.data.values))
+            frozen = [one.freeze() for one in (new, state)]
+            for name in ("seating", "concentration", "measure", "bank", "components"):
+                assert same(frozen[0][name], frozen[1][name]), name

@@ -1,11 +1,11 @@
-"""Two verdicts: what chains have in common, R-hat of many short chains, and advice that isn't given twice."""
+"""Verdicts: what chains have in common, whether they have converged, and which of their states are used."""
 
 import numpy as np
 import pytest
 from planted_topics import sample_of
 
 import hdpkit as hk
-from hdpkit import errors
+from hdpkit import errors, moves
 from hdpkit.posterior.comparison.convergence import joint_rhat, nested_rhat
 from hdpkit.posterior.readability import agreement, components_of_pieces
 from hdpkit.summaries import components, diagnose
@@ -16,27 +16,35 @@ SIZES = np.array([300, 200, 150, 120, 100, 80, 50])
 ETA = 0.05
 
 
-def state(chain, sweep, laws, rng, groups_by=None):
+def state(chain, sweep, laws, rng):
     """A sample whose dish k has tokens of the planted law laws[k]; document d has mostly dish d modulo K."""
     k = len(laws)
-    home = np.arange(N_GROUPS) % k if groups_by is None else groups_by
-    groups = np.array([rng.multinomial(60, 0.02 + 0.86 * (np.arange(k) == d)) for d in home])
+    groups = [rng.multinomial(60, 0.02 + 0.86 * (np.arange(k) == d % k)) for d in range(N_GROUPS)]
     return sample_of(chain, sweep, [LAWS[law] for law in laws], 10 * SIZES[:k], groups, rng, ETA)
 
 
-def chain_of(
-    number, laws, rng, log_joint=None, groups_by=None, sweeps=400, samples=range(210, 401, 20), topics=None
-):
-    """A trace with samples of these laws."""
+def trace_of(log_joint, **columns):
+    """A trace with these numbers."""
     trace = hk.Trace()
-    trace.columns()["sweep"] = list(range(1, sweeps + 1))
-    trace.columns()["log_joint"] = list(rng.normal(size=sweeps) if log_joint is None else log_joint)
-    trace.columns()["n_dishes"] = list(rng.integers(5, 9, sweeps))
+    given = {"sweep": range(1, len(log_joint) + 1), "log_joint": log_joint, **columns}
+    trace.columns().update({name: list(values) for name, values in given.items()})
+    return trace
+
+
+def noise(rng, n=400):
+    shares = np.sort(rng.dirichlet(np.ones(5), n))[:, ::-1]
+    return trace_of(rng.normal(size=n), n_dishes=rng.integers(5, 9, n), largest_shares=shares)
+
+
+def chain_of(number, laws, rng, topics=None):
+    """A trace with samples of these laws."""
+    many = {"n_dishes": rng.integers(5, 9, 400)}
     if topics is not None:
-        trace.columns()["n_dishes"] = list(rng.integers(topics - 2, topics + 2, sweeps))
-        trace.columns()["largest_shares"] = list(rng.dirichlet(np.full(20, 50.0), sweeps))
-    for sweep in samples:
-        trace.keep(state(number, sweep, laws(sweep) if callable(laws) else laws, rng, groups_by))
+        many = {"n_dishes": rng.integers(topics - 2, topics + 2, 400)}
+        many["largest_shares"] = rng.dirichlet(np.full(20, 50.0), 400)
+    trace = trace_of(rng.normal(size=400), **many)
+    for sweep in range(210, 401, 20):
+        trace.keep(state(number, sweep, laws(sweep) if callable(laws) else laws, rng))
     return trace
 
 
@@ -89,7 +97,7 @@ def test_the_number_of_topics_has_a_verdict_of_its_own():
     found = diagnose(hk.ChainTrace(pair))
     assert (found.readable.light, found.quotable.light, found.number.light) == ("green", "green", "red")
     assert found.advice == ""
-    assert found.number.sentence.startswith("No: K, the number of topics, is 19.6 to 39.6")
+    assert found.number.sentence.startswith("No: K, the number of topics, is 19.5 to 39.5")
     assert 19 < found.number.figures["lowest"] < 20
 
 
@@ -183,13 +191,7 @@ def test_nested_r_hat_is_the_plain_one_where_each_chain_has_a_state_of_its_own()
 
 def short_chains(log_joints):
     """Traces of two sweeps, of which the last is used."""
-    made = []
-    for value in log_joints:
-        trace = hk.Trace()
-        trace.columns()["sweep"] = [1, 2]
-        trace.columns()["log_joint"] = [0.0, value]
-        made.append(trace)
-    return hk.ChainTrace(made)
+    return hk.ChainTrace([trace_of([0.0, value]) for value in log_joints])
 
 
 def test_many_short_chains_from_some_states_are_judged_by_the_nested_r_hat():
@@ -205,3 +207,125 @@ def test_many_short_chains_from_some_states_are_judged_by_the_nested_r_hat():
         diagnose([groups[0], short_chains(np.zeros(3))])
     with pytest.raises(errors.DataError, match="two traces"):
         diagnose(groups[:1])
+
+
+def test_chains_that_agree_have_settled():
+    rng = np.random.default_rng(0)
+    found = diagnose(hk.ChainTrace([noise(rng) for _ in range(3)]))
+    assert found.settled
+    assert found.reasons == ()
+    assert found.readable.light == "grey"
+    assert found.quotable.light == "green"
+    assert found.advice == ""
+    assert str(found) == "\n".join(f"{question} {verdict}" for question, verdict in found.verdicts)
+    assert found.sentence.startswith("Converged: over sweeps 201 to 400 of 3 chains R-hat is at most 1.0")
+    assert "the log probability, K and the 5 largest shares" in found.sentence
+    assert (found.n_chains, found.n_draws, found.after, found.last) == (3, 200, 200, 400)
+    assert list(found.table.index) == ["log_joint", "n_dishes", *(f"share_{i}" for i in range(1, 6))]
+    assert (found.table["rhat"] < 1.05).all()
+
+
+def test_few_draws_and_frozen_chains_say_so():
+    found = diagnose(noise(np.random.default_rng(0), 10))
+    assert not found.settled
+    assert "5 states a chain after burn-in, at least 20 are needed" in found.sentence
+    assert "run about 30 more sweeps" in found.sentence
+    found = diagnose(trace_of(np.zeros(60), n_dishes=np.arange(60) % 4))
+    assert "the log probability never changes" in found.sentence
+    assert "add a move that changes K to the schedule" in found.sentence
+
+
+@pytest.mark.parametrize("draws", [0, 7])
+def test_chains_that_were_stopped_early_are_left_out(draws):
+    """A run of four chains that was stopped after three of them."""
+    rng = np.random.default_rng(3)
+    three = [noise(rng, 1000) for _ in range(3)]
+    early = noise(rng, draws) if draws else hk.Trace()
+    found = diagnose(hk.ChainTrace([*three, early]))
+    assert (found.n_chains, found.n_draws, found.last) == (3, 500, 1000)
+    assert found.settled
+    assert "3 of 4 chains" in found.sentence
+    assert found.quotable.light == "green"
+    with pytest.raises(errors.DataError, match="Run some sweeps first"):
+        diagnose(hk.ChainTrace([hk.Trace(), hk.Trace()]))
+
+
+def test_after_and_the_rule_are_the_readers():
+    rng = np.random.default_rng(0)
+    late = np.where(np.arange(400) < 300, 50.0, 0.0) + rng.normal(size=400)
+    trace = trace_of(late, n_dishes=np.arange(400) % 4)
+    assert not diagnose(trace).settled
+    assert diagnose(trace, after=300).settled
+    strict = hk.ConvergenceRule(ess=10_000.0)
+    assert "effective draws" in diagnose(noise(rng), rule=strict).sentence
+    with pytest.raises(errors.DataError, match="after"):
+        diagnose(noise(rng), after=400)
+    with pytest.raises(errors.DataError):
+        diagnose(hk.Trace())
+
+
+def continued(folder, sweeps):
+    """Two chains of 20 sweeps with samples of the second half, continued for as many sweeps."""
+    corpus = hk.Corpus.from_documents(np.random.default_rng(0).integers(0, 9, (12, 20)).tolist(), n_terms=9)
+    root = hk.Restaurant(hk.DirichletMultinomial(0.5), concentration=1.0)
+    franchise = hk.Franchise(hk.Restaurant(root, concentration=1.0, each="document"), corpus)
+    scheduler = hk.Scheduler([moves.TableGibbs(), moves.DishGibbs()])
+    scheduler.run(franchise, 20, rng=0, chains=2, samples=5, folder=folder)
+    hk.open_run(folder).resume(sweeps)
+    return hk.open_run(folder)
+
+
+@pytest.fixture(scope="module")
+def resumed(tmp_path_factory):
+    return continued(tmp_path_factory.mktemp("resumed") / "run", 40)
+
+
+def test_summaries_use_the_states_after_the_burn_in(resumed):
+    after = diagnose(resumed).after
+    assert after == 30
+    assert {one.sweep for one in resumed.samples} == set(range(12, 61, 2))
+    later = set(range(32, 61, 2))
+    one_chain = components(resumed, chain=1)
+    alignments = {
+        "run": components(resumed),
+        "trace": components(resumed.trace),
+        "components": components(resumed, similar=0.1),
+        "one chain": one_chain,
+    }
+    for name, aligned in alignments.items():
+        assert {one.sweep for one in aligned.samples} == later, name
+        assert "sweeps 32 to 60" in repr(aligned)
+    assert {one.chain for one in one_chain.samples} == {1}
+    assert components(resumed).source == "30 samples of 2 chains (sweeps 32 to 60)"
+    every = components(resumed.samples)  # given by the caller: all of them
+    assert len(every.samples) == len(resumed.samples)
+
+
+def late(n, settles):
+    """Log joints of a chain of n sweeps that falls until this sweep and then stays."""
+    return np.random.default_rng(1).normal(size=n) + 5.0 * np.maximum(settles - np.arange(1, n + 1), 0)
+
+
+def test_the_samples_of_a_chain_before_it_settled_are_left_out(tmp_path, monkeypatch):
+    resumed = continued(tmp_path / "run", 80)
+    trace = resumed.trace
+    every = [one.sweep for one in trace.chains[1].samples]
+
+    def used(*log_joints):
+        for chain, values in zip(trace.chains, log_joints, strict=True):
+            chain.columns()["log_joint"] = list(values)
+        found = components(trace)
+        return {one.sweep for one in found.samples}
+
+    flat = np.random.default_rng(0).normal(size=100)
+    assert used(flat, flat) == {sweep for sweep in every if sweep > 50}
+    # Chain 1 fell until sweep 65: of both chains the states after it are used.
+    first = min(used(flat, late(100, 65)))
+    assert 60 < first <= 72
+    # The same of a folder, which all commands read.
+    monkeypatch.setattr(type(resumed), "trace", property(lambda run: trace))
+    assert min(one.sweep for one in components(resumed).samples) == first
+    # A chain that never settles: its last quarter is nearest to where it goes.
+    assert min(used(flat, late(100, 100))) >= 66
+    # The verdict still judges the second half.
+    assert diagnose(trace).after == 50
