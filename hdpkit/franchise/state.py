@@ -39,12 +39,10 @@ from hdpkit.random import ChoiceSource, Purpose, Seed, Streams, as_source
 from hdpkit.steps.step import (
     BY_STATE,
     COMPILED_STORES,
-    FIXED,
     KERNELS,
     STEPS,
     Kernel,
     Step,
-    of_package,
 )
 from hdpkit.steps.sweeps import reseat
 from hdpkit.stores import (
@@ -60,35 +58,6 @@ from hdpkit.stores import (
 from hdpkit.stores import _labelled_seating as compiled
 
 _FEW = 256  # with fewer customers and restaurants memory is kept: the next sweep would allocate it again
-
-
-def _draw_seats(state: Any, labelled: Any, source: ChoiceSource) -> None:
-    """Draw the seats that a store doesn't keep, in a labelled store."""
-    frozen = state.store.freeze()
-    labelled.thaw(state._in_detail(frozen, Detail.SEATS, source, state.hyperparameters.d))
-
-
-def _aggregate_seats(state: Any, labelled: Any) -> None:
-    """Replace the seating of the store by a labelled one."""
-    state.store.thaw(state._in_detail(labelled.freeze(), detail_of(state.store)))
-
-
-draw_seats = Step("draw_seats", _draw_seats, trees=FIXED)
-aggregate_seats = Step("aggregate_seats", _aggregate_seats, trees=FIXED)
-draw_seats.kernel("generic", _draw_seats, stores=COMPILED_STORES, trees=FIXED)
-aggregate_seats.kernel("generic", _aggregate_seats, stores=COMPILED_STORES, trees=FIXED)
-_SIZES: dict[str, Any] = {"stores": {HistogramStore}, "detail": Detail.SIZES}
-draw_seats.kernel(
-    "generic",
-    lambda state, labelled, source: compiled.draw_seats(
-        state.store, labelled, state.topology.home, state.topology.parent, state.topology.level, source
-    ),
-    **_SIZES,
-)
-aggregate_seats.kernel(
-    "generic", lambda state, labelled: compiled.aggregate_seats(labelled, state.store), trees=FIXED, **_SIZES
-)
-of_package(draw_seats, aggregate_seats)
 
 
 class State(Locked):
@@ -351,9 +320,25 @@ class State(Locked):
             return False
         self.expand_cells()
         working = self._table_store()
-        self._kernel_of(draw_seats)[1](self, working, source)
+        self._draw_seats(working, source)
         self.lent = working
         return True
+
+    def _draw_seats(self, labelled: Any, source: ChoiceSource) -> None:
+        """Draw the seats that the store doesn't keep, in a labelled one."""
+        t = self.topology
+        if self.store_type is HistogramStore and t.kind == "fixed":
+            compiled.draw_seats(self.store, labelled, t.home, t.parent, t.level, source)
+        else:
+            seats = self._in_detail(self.store.freeze(), Detail.SEATS, source, self.hyperparameters.d)
+            labelled.thaw(seats)
+
+    def _aggregate_seats(self, labelled: Any) -> None:
+        """Replace the seating of the store by a labelled one."""
+        if self.store_type is HistogramStore:
+            compiled.aggregate_seats(labelled, self.store)
+        else:
+            self.store.thaw(self._in_detail(labelled.freeze(), detail_of(self.store)))
 
     def _table_store(self) -> Any:
         """An empty store of seats for this franchise."""
@@ -364,7 +349,7 @@ class State(Locked):
         if lent and self._proposal is not None:
             self._proposal._end()
         if lent and self.lent is not None:
-            self._kernel_of(aggregate_seats)[1](self, self.lent)
+            self._aggregate_seats(self.lent)
             self._walks = {key: kept for key, kept in self._walks.items() if key[1]}
             self.lent = None
 

@@ -28,7 +28,7 @@ from hdpkit.franchise.sample import Sample
 from hdpkit.franchise.starts import Factors, Random, TermClusters
 from hdpkit.kinds.catalog import kind_of
 from hdpkit.kinds.kind import Setting
-from hdpkit.kinds.values import Values, Whole
+from hdpkit.kinds.values import Placed, Values, Whole
 from hdpkit.moves import Move
 from hdpkit.posterior.components import Components
 from hdpkit.posterior.finding import components
@@ -36,12 +36,11 @@ from hdpkit.posterior.settled import Fitted
 from hdpkit.posterior.topic_labels import LABELS, LabelRow, write_topic_labels
 from hdpkit.posterior.verdicts import Diagnosis, diagnose
 from hdpkit.run.collect import Plan
-from hdpkit.run.describe import describe, rebuild
 from hdpkit.run.run_folder import RUN, ChainFolder, ChainWriter, holding
 from hdpkit.run.runs import Run, Scheduler, begin_folder, open_run
 from hdpkit.run.samples import Samples
 from hdpkit.run.sweeps import OneProcess
-from hdpkit.run.trace import ChainTrace, Trace
+from hdpkit.run.trace import ChainTrace, Trace, chains_in
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -50,12 +49,34 @@ def _of_a_run(name: str, default: Any, values: Values, told: str, said: str | No
     return Setting(name=name, default=default, values=values, told=told, said=said, of="estimators")
 
 
+@attrs.frozen
+class _Samples(Whole):
+    """A number of samples, or a `Samples`."""
+
+    def kept(self, name: str, value: Any) -> Any:
+        return attrs.asdict(value) if isinstance(value, Samples) else value
+
+    def back(self, tree: Any, allowed: Allowed) -> Any:
+        return Samples(**tree) if isinstance(tree, dict) else tree
+
+
+class _Moves(Values):
+    """The moves of a sweep."""
+
+    place = "move"
+
+    def back(self, tree: Any, allowed: Allowed) -> Any:
+        if isinstance(tree, list | tuple):
+            return [self.back(one, allowed) for one in tree]
+        return super().back(tree, allowed)
+
+
 SAMPLING = (
     _of_a_run(
         "sweeps", 500, Whole(1), "Sweeps of `fit`. With ``until``: ten times those of the first round."
     ),
     _of_a_run(
-        "samples", 20, Whole(0),
+        "samples", 20, _Samples(0),
         "Number of states of each chain, from the second half of its sweeps, that are kept: results are "
         "averages over them.", "int or Samples",
     ),
@@ -73,10 +94,10 @@ SAMPLING = (
         "float or str, optional",
     ),
     _of_a_run(
-        "schedule", None, Values(), "Moves of a sweep. None: those of the model.",
+        "schedule", None, _Moves(), "Moves of a sweep. None: those of the model.",
         "sequence of Move, optional",
     ),
-    _of_a_run("init", "auto", Values(), "As in `Scheduler.run`.", "start"),
+    _of_a_run("init", "auto", Placed("start"), "As in `Scheduler.run`.", "start"),
     _of_a_run(
         "random_state", None, Values(), "The same seed gives the same model.",
         "int, RandomState, Generator or None",
@@ -140,6 +161,7 @@ class Estimator(BaseEstimator):
     trace_: Trace | ChainTrace
     samples_: tuple[Sample, ...]
     _fitted: _Found
+    _parameters: ClassVar[Mapping[str, Setting]]
     _label_rows: Sequence[LabelRow] = ()  # of labels.csv in the folder that the model is from
     sweeps: Any
     samples: Any
@@ -159,6 +181,7 @@ class Estimator(BaseEstimator):
             return
         made = {one.name: one for one in cls.kind.settings() if one.of != "commands"}
         made |= {one.name: one for one in SAMPLING}
+        cls._parameters = made
         keyword = inspect.Parameter.KEYWORD_ONLY
         defaults = {name: one.default for name, one in made.items()} | dict(cls.kind.sampling)
         signature = inspect.Signature(
@@ -394,17 +417,14 @@ class Estimator(BaseEstimator):
         check_is_fitted(self)
         moves = self._scheduler(self.franchise_, len(self.franchises_)).moves
         path = absolute_path("folder", folder, remedy="Name a new folder.")
-        parameters = self.get_params(deep=False)
-        settings = {one.name: one for one in self.kind.settings()}
-        seed, samples = parameters["random_state"], parameters["samples"]
+        parameters = {
+            name: one.values.kept(name, getattr(self, name))
+            for name, one in self._parameters.items()
+            if name not in ("progress", "random_state")
+        }
+        parameters["random_state"] = self.random_state if isinstance(self.random_state, int) else None
         tree = {
-            "parameters": {
-                name: settings[name].values.kept(name, value) if name in settings else describe(value, name)
-                for name, value in parameters.items()
-                if name not in _OF_THE_PROCESS
-            },
-            "samples": attrs.asdict(samples) if isinstance(samples, Samples) else samples,
-            "random_state": seed if isinstance(seed, int) else None,
+            "parameters": parameters,
             "n_features": int(self.n_features_in_),
             "feature_names": [str(name) for name in getattr(self, "feature_names_in_", ())],
         }
@@ -435,9 +455,8 @@ class Estimator(BaseEstimator):
         """
         path = absolute_path("folder", folder, remedy="What was given to save.")
         run = open_run(path, allow)
-        allowed = run.allowed
         with reading(path / RUN):
-            kind = kind_of(run.data, run.about, allowed)
+            kind = kind_of(run.data, run.about, run.allowed)
             held = f"It holds a model of the kind {kind.name!r}." if "model" in run.about else None
             if held is None or type(kind) is not cls.kind:
                 raise RunError(
@@ -445,7 +464,19 @@ class Estimator(BaseEstimator):
                     held or "hk.open_run opens any run folder.",
                 )  # fmt: skip
             tree = run.about.get("estimator")
-            model = _of_a_command(cls, kind, run) if tree is None else _saved(cls, tree, allowed)
+            if tree is None:  # of a command
+                given = {one.name: getattr(kind, one.name) for one in kind.settings() if one.of != "commands"}
+                model = cls(**given, chains=len(run.sweeps), random_state=run.trace.seed)
+                model.n_features_in_ = kind.width(run.data)
+            else:
+                given = {
+                    name: cls._parameters[name].values.back(value, run.allowed)
+                    for name, value in tree["parameters"].items()
+                }
+                model = cls(**given)
+                model.n_features_in_ = tree["n_features"]
+                if tree["feature_names"]:
+                    model.feature_names_in_ = np.array(tree["feature_names"], dtype=object)
             model.kind_ = kind
             if kind.width(run.data) != model.n_features_in_:
                 raise CorruptRunError(
@@ -478,20 +509,15 @@ def go_on(
     return franchise, trace
 
 
-def chains_of(trace: Trace | ChainTrace) -> list[Trace]:
-    """The traces of the chains."""
-    return list(trace.chains) if isinstance(trace, ChainTrace) else [trace]
-
-
 def _check_swept(trace: Trace | ChainTrace) -> None:
     """Raise a KeyboardInterrupt if Ctrl-C ended a chain before its first sweep: there is nothing to keep."""
-    if not all(one.n_draws for one in chains_of(trace)):
+    if not all(one.n_draws for one in chains_in(trace).values()):
         raise KeyboardInterrupt("Ctrl-C came before the first sweep: the model is what it was before")
 
 
 def best_chain(trace: Trace | ChainTrace) -> int:
     """Number of the chain whose mean log joint over the second half of its draws is the highest."""
-    chains = chains_of(trace)
+    chains = chains_in(trace).values()
     means = [np.mean(one["log_joint"][one.n_draws // 2 :]) for one in chains] if len(chains) > 1 else [0.0]
     return int(np.argmax(means))
 
@@ -529,13 +555,9 @@ def of_rows(model: Any, X: Any, reset: bool, what: str) -> Any:
         return validate_data(model, X, reset=reset, dtype=np.float64, ensure_all_finite="allow-nan")
 
 
-_PLACES = {"init": "start", "schedule": "move"}
-_OF_THE_PROCESS = ("progress", "random_state", "samples")
-
-
 def _write_run(path: Path, model: Any, moves: Sequence[Move]) -> None:
     """Write the run: the traces and the current states of its chains."""
-    franchises, traces = model.franchises_, chains_of(model.trace_)
+    franchises, traces = model.franchises_, list(chains_in(model.trace_).values())
     streams, target = franchises[0].streams, max(one.sweep for one in franchises)
     init = model.init if isinstance(model.init, str | Random | TermClusters | Factors) else "sequential"
     chains = len(franchises) if len(franchises) > 1 else None
@@ -558,38 +580,3 @@ def _write_run(path: Path, model: Any, moves: Sequence[Move]) -> None:
         for chain in written:
             shutil.rmtree(chain.path, ignore_errors=True)
         raise
-
-
-def _saved(cls: Any, tree: Any, allowed: Allowed) -> Any:
-    """A model that was saved, before its fitted attributes."""
-    settings = {one.name: one for one in cls.kind.settings()}
-    parameters = {
-        name: settings[name].values.back(value, allowed)
-        if name in settings
-        else _rebuilt(value, allowed, _PLACES.get(name, "number"))
-        for name, value in tree["parameters"].items()
-    }
-    samples = tree["samples"]
-    parameters["samples"] = Samples(**samples) if isinstance(samples, dict) else samples
-    model = cls(**parameters, random_state=tree["random_state"])
-    model.n_features_in_ = int(tree["n_features"])
-    columns = [str(name) for name in tree["feature_names"]]
-    if columns:
-        model.feature_names_in_ = np.array(columns, dtype=object)
-    return model
-
-
-def _of_a_command(cls: Any, kind: Any, run: Run) -> Any:
-    """A model with the settings of a run that a command began."""
-    settings = {one.name: getattr(kind, one.name) for one in cls.kind.settings() if one.of != "commands"}
-    model = cls(**settings, chains=len(run.sweeps), random_state=run.trace.seed)
-    model.n_features_in_ = kind.width(run.data)
-    return model
-
-
-def _rebuilt(value: Any, allowed: Allowed, place: str) -> Any:
-    if value is None or isinstance(value, str):
-        return value
-    if place == "move" and isinstance(value, list | tuple):
-        return [rebuild(one, allowed, place) for one in value]
-    return rebuild(value, allowed, place)

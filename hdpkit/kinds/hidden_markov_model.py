@@ -123,7 +123,7 @@ class HiddenMarkovModel(DensityMixin, Estimator):
     # ------------------------------------------------------------------ states of sequences
 
     def predict(self, X: Any, lengths: Any = None) -> Int64s:
-        """State of each observation: by ``decoder``, the most probable path (Viterbi) by default.
+        """State of each observation, from 0, by ``decoder``: by default on the most probable path (Viterbi).
 
         In each sample, given posterior mean transition probabilities and the predictive densities of its
         states; states without observations are left out. An observation is in the state that it has on the
@@ -133,32 +133,27 @@ class HiddenMarkovModel(DensityMixin, Estimator):
         ----------
         X, lengths
             As in `fit`.
-
-        Returns
-        -------
-        int64 array, shape (n_observations,)
-            From 0 to ``n_states_`` - 1.
         """
         return self._decoded(self._probabilities(X, lengths), self._decoder())
 
     def predict_proba(self, X: Any, lengths: Any = None) -> Floats:
         """Probability of each state for each observation, given its whole sequence (smoothing).
 
+        Of shape (n_observations, ``n_states_``); rows sum to one. Averaged over the samples, given in each
+        the parameters of `predict`.
+
         Parameters
         ----------
         X, lengths
             As in `fit`.
-
-        Returns
-        -------
-        float64 array, shape (n_observations, K)
-            K is ``n_states_``. Rows sum to one. Averaged over the samples, given in each the parameters of
-            `predict`.
         """
         return self._probabilities(X, lengths).probabilities
 
     def decode(self, X: Any, lengths: Any = None, algorithm: Any = None) -> tuple[float, Int64s]:
-        """States of sequences, and their log probability, as in hmmlearn.
+        """Log probability of sequences in nats, and their states, as in hmmlearn.
+
+        The first is the log of the average of p(X | sample), states summed out, given in each sample the
+        parameters of `predict`.
 
         Parameters
         ----------
@@ -166,13 +161,6 @@ class HiddenMarkovModel(DensityMixin, Estimator):
             As in `fit`.
         algorithm : "viterbi" or "posterior", optional
             None: ``decoder``.
-
-        Returns
-        -------
-        log_probability : float
-            The log of the average of p(X | sample), states summed out, given in each sample the parameters
-            of `predict`, in nats.
-        states : int64 array, shape (n_observations,)
         """
         which = self._decoder(algorithm)
         found = self._probabilities(X, lengths)
@@ -224,11 +212,6 @@ class HiddenMarkovModel(DensityMixin, Estimator):
             Number of continuations of each sequence.
         random_state : int, RandomState, Generator or None
             None: that of the model.
-
-        Returns
-        -------
-        Forecast
-            ``mean``, ``quantiles()``, ``draws``, and for terms their ``probabilities``.
         """
         check_is_fitted(self)
         data = None if X is None else self._new(X, None, lengths)
@@ -249,10 +232,11 @@ class HiddenMarkovModel(DensityMixin, Estimator):
         return found if columns is None else attrs.evolve(found, draws=columns.rows(found.draws))
 
     def sample(self, n_samples: int = 1, random_state: Any = None) -> tuple[npt.NDArray[Any], Int64s]:
-        """Draw a new sequence.
+        """Draw a new sequence: its observations, shape (n_samples, n_columns), and their states.
 
         Given the last state of a chain, transition probabilities are drawn, and parameters of states drawn or
-        integrated out (`Franchise.draw_sequences`).
+        integrated out (`Franchise.draw_sequences`). Numbers from ``n_states_`` on are other states than those
+        of the model.
 
         Parameters
         ----------
@@ -260,12 +244,6 @@ class HiddenMarkovModel(DensityMixin, Estimator):
             Number of observations.
         random_state : int, RandomState, Generator or None
             None: that of the model.
-
-        Returns
-        -------
-        X : array, shape (n_samples, n_columns)
-        states : int64 array, shape (n_samples,)
-            Numbers from ``n_states_`` on are others than the states of the model.
         """
         check_is_fitted(self)
         n = whole_number("n_samples", n_samples, 1, remedy="Number of observations.")

@@ -505,6 +505,10 @@ class NGramModel:
     ) -> list[list[Any]]:
         """Draw sentences from the model, each word from the distribution that `distribution` averages.
 
+        They are lists of words without the symbols of start and end. Words outside the vocabulary are drawn
+        as strings with an open base; with another base they appear as ``unknown``, or don't occur if that is
+        None.
+
         Parameters
         ----------
         n : int
@@ -514,12 +518,6 @@ class NGramModel:
             The words before the first one, in reading order; by default the start of a sentence.
         max_length : int
             Longer sentences are cut at this length.
-
-        Returns
-        -------
-        list of lists
-            Words without the symbols of start and end. Words outside the vocabulary are drawn as strings with
-            an open base; with another base they appear as ``unknown``, or don't occur if that is None.
         """
         n = whole_number("n", n, 0, remedy="Number of sentences.")
         max_length = whole_number("max_length", max_length, 1, remedy="Number of words.")

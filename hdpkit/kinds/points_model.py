@@ -16,14 +16,14 @@ from hdpkit.data import Groups
 from hdpkit.errors import DataError, ParameterError, StateError
 from hdpkit.franchise.franchise import Franchise
 from hdpkit.franchise.sample import Sample
-from hdpkit.kinds.estimators import Estimator, at_once, chains_of, of_rows
+from hdpkit.kinds.estimators import Estimator, at_once, of_rows
 from hdpkit.kinds.points import Mixture, Points
 from hdpkit.posterior.components import Components
 from hdpkit.posterior.finding import dishes_of
 from hdpkit.posterior.new_data import draw_points, new_points
 from hdpkit.posterior.partitions import co_clustering
 from hdpkit.random import Purpose, as_source
-from hdpkit.run.trace import ChainTrace, Trace, last_of_burn_in
+from hdpkit.run.trace import ChainTrace, Trace, chains_in, last_of_burn_in
 
 _GROUP = "group"
 _IMPUTE = (
@@ -183,43 +183,37 @@ class PointsModel(ClusterMixin, DensityMixin, Estimator):
     # ------------------------------------------------------------------ new points
 
     def predict(self, X: Any, groups: Any = None) -> Int64s:
-        """Most probable group of each point, which is the largest in its row of `predict_proba`.
+        """Most probable group of each point, as an int64 array of shape (n,), numbered as ``labels_``.
+
+        It is the largest in its row of `predict_proba`, and from 0 to ``n_groups_`` - 1.
 
         Parameters
         ----------
         X, groups
             As in `predict_component_proba`.
-
-        Returns
-        -------
-        int64 array, shape (n,)
-            From 0 to ``n_groups_`` - 1, numbered as ``labels_``.
         """
         return np.asarray(self.predict_proba(X, groups).argmax(axis=1), dtype=np.int64)
 
     def predict_proba(self, X: Any, groups: Any = None) -> Floats:
-        """Probability of each group of components for new points.
+        """Probability of each group of components for new points, shape ``(n, n_groups_)``.
+
+        These are sums of the probabilities of the components of each group; rows sum to one.
 
         Parameters
         ----------
         X, groups
             As in `predict_component_proba`.
-
-        Returns
-        -------
-        float64 array, shape ``(n, n_groups_)``
-            Sums of the probabilities of the components of each group; rows sum to one.
         """
         shares = self.predict_component_proba(X, groups)
         return shares @ np.eye(self.n_groups_)[self.group_of_component_]
 
     def predict_component_proba(self, X: Any, groups: Any = None) -> Floats:
-        """Probability of each component for new points.
+        """Probability of each component for new points, shape (n, K), numbered as ``weights_``.
 
         In each sample a point belongs to a dish with the probability that follows from the weights of its
         group and the predictive densities, and the dish to components by the shares of its points that they
-        have. Probabilities are averaged over the samples. Points don't influence each other or the model; a
-        point like none of the model has a low `score_samples`.
+        have. Probabilities are averaged over the samples; rows sum to one. Points don't influence each other
+        or the model; a point like none of the model has a low `score_samples`.
 
         Parameters
         ----------
@@ -228,27 +222,19 @@ class PointsModel(ClusterMixin, DensityMixin, Estimator):
         groups : array of length n, optional
             Group of each point. A group that the model doesn't have, None or NaN: the mean weights of a group
             without points.
-
-        Returns
-        -------
-        float64 array, shape (n, K)
-            Rows sum to one; numbered as ``weights_``.
         """
         return self._new(X, groups)[1]
 
     def score_samples(self, X: Any, groups: Any = None) -> Floats:
-        """Log posterior predictive density of each point, averaged over the samples, in nats.
+        """Log posterior predictive density of each point in nats, shape (n,).
+
+        It is the log of the average over ``samples_`` of the density of the point by itself, new components
+        included.
 
         Parameters
         ----------
         X, groups
             As in `predict_component_proba`.
-
-        Returns
-        -------
-        float64 array, shape (n,)
-            The log of the average over ``samples_`` of the density of the point by itself, new components
-            included.
         """
         return self._new(X, groups)[0]
 
@@ -268,6 +254,8 @@ class PointsModel(ClusterMixin, DensityMixin, Estimator):
     ) -> tuple[npt.NDArray[Any], Int64s]:
         """Draw new points from the posterior predictive distribution, each by itself.
 
+        Returns the points, shape (n_samples, D), and their components, numbered as ``labels_``; -1: in none.
+
         Parameters
         ----------
         n_samples : int
@@ -276,12 +264,6 @@ class PointsModel(ClusterMixin, DensityMixin, Estimator):
             Group of each point, as in `predict_component_proba`.
         random_state : int, RandomState, Generator or None
             None: that of the model.
-
-        Returns
-        -------
-        X : array, shape (n_samples, D)
-        labels : int64 array, shape (n_samples,)
-            As ``labels_``; -1: in no component.
         """
         check_is_fitted(self)
         n = whole_number("n_samples", n_samples, 1, remedy="Number of points.")
@@ -368,7 +350,7 @@ class PointsModel(ClusterMixin, DensityMixin, Estimator):
 def _posterior_of_k(trace: Trace | ChainTrace, samples: tuple[Sample, ...]) -> dict[int, float]:
     """Share of the draws, after half of the sweeps, that have each number of components."""
     found: list[int] = []
-    for chain in chains_of(trace):
+    for chain in chains_in(trace).values():
         after = last_of_burn_in(np.asarray(chain["sweep"]))
         found += np.asarray(chain["n_dishes"])[np.asarray(chain["sweep"]) > after].tolist()
     numbers, counts = np.unique(found or [one.n_dishes for one in samples], return_counts=True)

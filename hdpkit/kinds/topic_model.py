@@ -27,7 +27,7 @@ from hdpkit.data.matrices import check_whole, sparse_entries
 from hdpkit.errors import DataError, ParameterError
 from hdpkit.franchise.franchise import Franchise
 from hdpkit.franchise.sample import Sample
-from hdpkit.kinds.estimators import Estimator, at_once, chains_of, checked_by_sklearn, seed_of
+from hdpkit.kinds.estimators import Estimator, at_once, checked_by_sklearn, seed_of
 from hdpkit.kinds.topics import SparseTopics, Topics
 from hdpkit.posterior.evaluation.completion import (
     FixedTopics,
@@ -41,6 +41,7 @@ from hdpkit.posterior.topic_labels import LABELS, read_topic_labels
 from hdpkit.run.run_folder import RUN
 from hdpkit.run.runs import Run
 from hdpkit.run.samples import Samples
+from hdpkit.run.trace import chains_in
 
 
 def are_texts(X: Any) -> bool:
@@ -212,19 +213,15 @@ class TopicModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):
     # ------------------------------------------------------------------ new documents
 
     def transform(self, X: Any) -> Floats:
-        """Shares of the topics in documents.
+        """Shares of the topics of ``components_`` in documents, shape ``(n_documents, n_components_)``.
+
+        Rows sum to one: the share of everything else is left out; ``aligned_.fold_in`` returns it. A document
+        without words has the mean shares of a new document.
 
         Parameters
         ----------
         X : counts, texts or Corpus
             As in `fit`. Words outside the vocabulary are not counted. EM uses fractions without rounding.
-
-        Returns
-        -------
-        float64 array, shape ``(n_documents, n_components_)``
-            Rows sum to one: proportions over the topics of ``components_``. The share of everything else is
-            left out; ``aligned_.fold_in`` returns it. A document without words has the mean shares of a new
-            document.
         """
         check_is_fitted(self)
         made = self._made()
@@ -489,7 +486,7 @@ def joint_scores(model: Any, observed: Any, held: Any, new: Floats) -> Iterator[
     model._extend(observed, record={_KEY: score})
     rows = [
         trace[_KEY][trace["sweep"] == sample.sweep][0]
-        for trace in chains_of(model.trace_)
+        for trace in chains_in(model.trace_).values()
         for sample in trace.samples
     ]
     for row in rows or [score(model.franchise_)]:

@@ -2,7 +2,7 @@
 
 A dish with a distinct terms and n customers has R = a + y selected terms, y = 0 .. V - a, with weight C(V-a,
 y) p(a+y) g(a+y; n), where p is the prior probability of a given set of R terms and g(R; n) = G(lambda R) /
-G(lambda R + n) (Wang & Blei 2009). The readable twin is `hdpkit.measures.selection`.
+G(lambda R + n) (Wang & Blei 2009).
 """
 
 from libc.stdint cimport int64_t

@@ -25,7 +25,6 @@ from hdpkit.steps._table_counts import tables_drawn
 from hdpkit.steps.documents import draw_shard_topics, settle_shards, sweep_shards
 from hdpkit.steps.fused._document_workspace import DocumentWorkspace
 from hdpkit.steps.fused._fused_documents import FEW
-from hdpkit.stores.frozen import count_columns
 
 MOVE, TABLES = 0, 1  # last words of the streams of a document
 
@@ -110,12 +109,12 @@ class Assigned:
         node, slot, customers = _entries(state, dish, n_slots)
         tables = self._tables(state, node, slot, customers, n_slots)
         at_root = frozen["count_node"] == 0
-        below = count_columns(node, slot, customers, tables)
+        below = {"count_node": node, "count_dish": slot, "count_customers": customers, "count_tables": tables}
         change = np.zeros(n_slots, dtype=np.int64)
         np.add.at(change, slot, tables)
         np.subtract.at(change, frozen["count_dish"][~at_root], frozen["count_tables"][~at_root])
         columns = {name: np.append(frozen[name][at_root], own) for name, own in below.items()}
-        state.store.thaw({"dish": dish, **columns})
+        state.store.thaw({"dish": dish} | {name: own.astype(np.int32) for name, own in columns.items()})
         return np.bincount(after, minlength=n_slots) - np.bincount(before, minlength=n_slots), change
 
     def block(self, number: int, n_blocks: int) -> bytes:

@@ -29,7 +29,7 @@ from hdpkit.posterior.documents import PRESENT, dated_label, document_counts, of
 from hdpkit.posterior.grouping import ComponentGroups, frequent_terms, jensen_shannon
 from hdpkit.run.runs import Run
 from hdpkit.run.states import ChainState
-from hdpkit.run.trace import ChainTrace, Trace
+from hdpkit.run.trace import ChainTrace, Trace, chains_in
 
 _GROUP_TERMS = 6
 _SMALLEST = 0.00005
@@ -378,13 +378,8 @@ class ReportData:
     @property
     def traces(self) -> list[tuple[int, Trace]]:
         """The chains with at least one recorded sweep, with their numbers."""
-        if self.trace is None:
-            return []
-        if isinstance(self.trace, ChainTrace):
-            chains = list(zip(self.trace.numbers, self.trace.chains, strict=True))
-        else:
-            chains = [(0, self.trace)]
-        return [(number, chain) for number, chain in chains if chain.n_draws]
+        chains = {} if self.trace is None else chains_in(self.trace)
+        return [(number, chain) for number, chain in chains.items() if chain.n_draws]
 
 
 def distinct(names: Iterable[Any]) -> list[str]:

@@ -24,7 +24,7 @@ from hdpkit.posterior.finding import components
 from hdpkit.posterior.settled import settled_samples
 from hdpkit.run.runs import Run, open_run
 from hdpkit.run.states import state_of
-from hdpkit.run.trace import ChainTrace, Trace
+from hdpkit.run.trace import ChainTrace, Trace, chains_in
 
 _EXCERPT = 300  # characters
 _SECTIONS, _FOR_ALL = "a sequence of sections", "Leave it out for all."
@@ -231,11 +231,9 @@ def _number(trace: Any, chain: int | None) -> int | None:
         if chain not in (None, 0):
             raise ParameterError("chain", chain, "0 or None, because there is one chain", "Leave it out.")
         return None
-    known = [number for number, one in zip(trace.numbers, trace.chains, strict=True) if one.n_draws]
     if chain is not None:
         if chain not in trace.numbers:
             raise ParameterError("chain", chain, f"one of {list(trace.numbers)}", "Leave it out.")
         return chain
-    last = {number: one["log_joint"][-1] for number, one in zip(trace.numbers, trace.chains, strict=True)
-            if number in known}  # fmt: skip
+    last = {number: one["log_joint"][-1] for number, one in chains_in(trace).items() if one.n_draws}
     return max(last, key=lambda number: last[number]) if last else trace.numbers[0]

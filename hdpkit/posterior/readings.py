@@ -13,7 +13,7 @@ from hdpkit.checks import check_unmasked, instance, items, number_array
 from hdpkit.data.matrices import sparse_entries
 from hdpkit.errors import RUN_FIRST, DataError, ParameterError, StateError
 from hdpkit.franchise.franchise import Franchise
-from hdpkit.run.trace import ChainTrace, Trace
+from hdpkit.run.trace import ChainTrace, Trace, chains_in
 
 
 def chains_of(trace: Any) -> list[tuple[int, Trace]]:
@@ -21,10 +21,7 @@ def chains_of(trace: Any) -> list[tuple[int, Trace]]:
     instance(
         "trace", trace, (Trace, ChainTrace), "a Trace or a ChainTrace", remedy="Scheduler.run returns it."
     )
-    if isinstance(trace, ChainTrace):
-        chains = list(zip(trace.numbers, trace.chains, strict=True))
-    else:
-        chains = [(0, trace)]
+    chains = list(chains_in(trace).items())
     if not any(chain.n_draws for _, chain in chains):
         raise DataError("trace", trace, "a trace with at least one sweep", "Run some sweeps first.")
     return chains

@@ -18,12 +18,12 @@ from hdpkit.posterior.topic_labels import LABELS, LabelRow, read_topic_labels
 from hdpkit.run.runs import Run, open_run
 from hdpkit.run.samples import StoredSamples
 from hdpkit.run.states import ChainState, state_of
-from hdpkit.run.trace import ChainTrace, Trace, last_of_burn_in
+from hdpkit.run.trace import ChainTrace, Trace, chains_in, last_of_burn_in
 
 
 def far_enough(trace: Trace | ChainTrace) -> dict[int, Trace]:
     """The chains by number, without those that were stopped before half of the draws of the longest one."""
-    chains = {0: trace} if isinstance(trace, Trace) else dict(zip(trace.numbers, trace.chains, strict=True))
+    chains = chains_in(trace)
     most = max((chain.n_draws for chain in chains.values()), default=0)
     return {number: chain for number, chain in chains.items() if 0 < most <= 2 * chain.n_draws}
 
@@ -108,8 +108,7 @@ class Fitted:
     ) -> Self:
         """Those after the chains settled."""
         chosen, after = far_enough(trace), settled_after(trace)
-        numbers = [0] if isinstance(trace, Trace) else trace.numbers
-        pairs = zip(numbers, franchises, strict=True)
+        pairs = zip(chains_in(trace), franchises, strict=True)
         states = [state_of(one) for number, one in pairs if number in chosen]
         return cls(
             with_newest((one for one in trace.samples if one.sweep > after), states), states, label_rows

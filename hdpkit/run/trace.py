@@ -349,6 +349,11 @@ def largest_shares(dish_sizes: npt.NDArray[np.int64]) -> npt.NDArray[np.float64]
     return np.array([n / total for n in largest] + [0.0] * (_SHARES - len(largest)))
 
 
+def chains_in(trace: Trace | ChainTrace) -> dict[int, Trace]:
+    """The chains of a trace by number."""
+    return dict(zip(*reversed(trace._by_number()), strict=True))
+
+
 class ChainTrace(_Convertible):
     """The traces of several chains: ``trace[key]`` has shape (chains, sweeps, ...).
 

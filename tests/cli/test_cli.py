@@ -189,31 +189,21 @@ class Fragile(moves.Move):
         return moves.MoveInfo()
 
 
-@pytest.fixture
-def fragile():
+def test_a_run_that_fails_says_how_to_go_on_and_does_not_take_other_chains_with_it(tmp_path, ldac):
+    run, two = tmp_path / "run", tmp_path / "two"
     moves.registry.moves.register("fragile", Fragile)
-    yield
-    moves.registry.moves.remove("fragile")
-
-
-def test_a_chain_that_fails_does_not_take_the_others_with_it(tmp_path, ldac, fragile):
-    run = tmp_path / "run"
-    result = hdpkit(
-        *FIT, ldac, "--out", run, "--sweeps", 6, "--chains", 2, "--moves", "table-gibbs,fragile:chain=1"
-    )
-    assert result.exit_code == 1
-    assert "chain 0: root concentration = " in result.stdout
-    assert "6 sweeps" in result.stdout
-    assert "worn out" in result.stderr
-    assert f"hdpkit resume {run}" in result.stderr
-
-
-def test_a_run_that_fails_says_how_to_go_on(tmp_path, ldac, fragile):
-    run = tmp_path / "run"
-    result = hdpkit(*FIT, ldac, "--out", run, "--sweeps", 6, "--moves", "table-gibbs,fragile:chain=0")
-    assert result.exit_code == 1
-    assert isinstance(result.exception, OSError)  # its own traceback, since it is a defect
-    assert f"hdpkit resume {run}" in result.stderr
+    try:
+        fit = (*FIT, ldac, "--sweeps", 6, "--moves")
+        alone = hdpkit(*fit, "table-gibbs,fragile:chain=0", "--out", run)
+        beside = hdpkit(*fit, "table-gibbs,fragile:chain=1", "--chains", 2, "--out", two)
+    finally:
+        moves.registry.moves.remove("fragile")
+    for result, folder in ((alone, run), (beside, two)):
+        assert result.exit_code == 1
+        assert f"hdpkit resume {folder}" in result.stderr
+    assert isinstance(alone.exception, OSError)  # its own traceback, since it is a defect
+    assert "worn out" in beside.stderr
+    assert "6 sweeps" in beside.stdout
     assert hdpkit("resume", run).exit_code == 2  # the move is in no package that is allowed
     assert isinstance(hdpkit("resume", run, "--allow", __name__).exception, OSError)
 

@@ -77,6 +77,10 @@ REFUSED = [
     (f"{COHORT} --known cohort.tsv", "sum to one"),
     (f"{COHORT} --known known.txt --known-names SBS9", "SBS9"),
     (f"{COHORT} --names-from 0.9", "--known FILE"),
+    (
+        "signatures trees.csv --channels any --samples-in columns --known known.txt --out run",
+        "Name them as in",
+    ),
     (f"{COHORT} --no-bursty --burst-concentration 100", "--no-bursty"),
     ("lm train absent.txt --into model", "absent.txt"),
     ("lm train . --into model", "file ."),
@@ -145,6 +149,7 @@ def place(tmp_path_factory):
         "train.txt": "the cat sat\nthe dog sat down\n",
         "cohort.tsv": "\n".join(["Type\ta\tb\tc", *(f"{name}\t3\t2\t1" for name in names)]),
         "known.txt": "\n".join(["Type\tSBS1", *(f"{name}\t{p}" for name, p in zip(names, law, strict=True))]),
+        "trees.csv": "channel;north;south\noak;3;1\nbirch;0;2\n",
         "types.csv": "sample,type,batch\na,lung,b1\nb,skin,b1\nc,lung,b2\n",
     }.items():
         (place / name).write_text(content)

@@ -12,11 +12,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from click.testing import CliRunner
+from fit_command import call, hdpkit
 
 import hdpkit as hk
 from hdpkit.cli.lm import read_text
-from hdpkit.cli.main import main
 from hdpkit.data.files.sentences import read_sentences
 
 COMMAND = [sys.executable, "-c", "from hdpkit.cli.main import main; main(prog_name='hdpkit')"]
@@ -26,7 +25,7 @@ QUICK = ["--sweeps", 6, "--burn-in", 2, "--samples", 2]
 
 
 def command(*arguments, **more):
-    return CliRunner().invoke(main, ["lm", *map(str, arguments)], **more)
+    return hdpkit("lm", *arguments, **more)
 
 
 def done(*arguments, **more):
@@ -176,16 +175,10 @@ def test_links_and_pipes_are_written_through(trained, tmp_path):
 
 def test_a_model_is_swept_further_and_verified(place):
     done("train", "train.txt", "--into", "model", *QUICK)
-    result = CliRunner().invoke(main, ["resume", "model"])
-    assert result.exit_code == 0
-    assert "was already complete" in result.stderr
-    result = CliRunner().invoke(main, ["resume", "model", "--sweeps", "5"])
-    assert result.exit_code == 0, result.output
-    assert "sweep 11, 2 samples" in result.stdout
+    assert "was already complete" in call("resume", "model")
+    assert "sweep 11, 2 samples" in call("resume", "model", "--sweeps", 5)
     same_model(opened(), library_model().sweep(5))
-    result = CliRunner().invoke(main, ["verify", "model"])
-    assert result.exit_code == 0, result.output
-    assert "a language model with 2 samples" in result.stdout
+    assert "a language model with 2 samples" in call("verify", "model")
 
 
 def test_a_closed_pipe_ends_the_command_quietly(trained):

@@ -8,11 +8,9 @@ import unicodedata
 from pathlib import Path
 
 import pytest
-from click.testing import CliRunner
-from fit_command import FIT
+from fit_command import FIT, hdpkit
 
 import hdpkit as hk
-from hdpkit.cli.main import main
 from hdpkit.errors import DataError
 
 EVIL = "\x1b[31m\x07\x7f\x85\x9b2J\u202e\u2066\u2028\u2029\u200f\ufeff\U000e0041[red][link=x]"
@@ -27,7 +25,7 @@ def raw(text):
 
 
 def run(*arguments, code=0, **options):
-    result = CliRunner().invoke(main, [str(argument) for argument in arguments], **options)
+    result = hdpkit(*arguments, **options)
     assert result.exit_code == code, (arguments, result.output, result.exception)
     assert raw(result.stdout) == [], arguments
     assert raw(result.stderr) == [], arguments

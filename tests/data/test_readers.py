@@ -4,17 +4,15 @@ import gzip
 import json
 import os
 import resource
-import subprocess
-import sys
 import textwrap
-from pathlib import Path
 
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from fit_command import call
+from programs import TRIALS, python
 
 import hdpkit as hk
-from hdpkit.cli.main import main
 from hdpkit.data.files import text_files
 from hdpkit.data.files.corpora import convert_corpus, read_corpus
 from hdpkit.data.files.count_files import read_matrix_market, read_vocabulary
@@ -24,18 +22,9 @@ from hdpkit.errors import DataError
 BANNER = b"%%MatrixMarket matrix coordinate integer general\n"
 
 
-def run_trials(count, seed):
-    script = Path(__file__).resolve().parents[1] / "trials" / "reader_trials.py"
-    done = subprocess.run(
-        [sys.executable, str(script), str(count), str(seed)], capture_output=True, text=True, check=True,
-        env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
-    )  # fmt: skip
-    return json.loads(done.stdout)
-
-
 @pytest.mark.parametrize("count", [100, pytest.param(5000, marks=pytest.mark.long)])
 def test_damaged_files_are_refused_or_read_whole(count):
-    told = run_trials(count, 0)
+    told = json.loads(python(TRIALS / "reader_trials.py", count, 0, check=True).stdout)
     assert told["failures"] == []
     outcomes = {kind: sum(counts.values()) for kind, counts in told["found"].items()}
     assert len(outcomes) >= 13
@@ -44,13 +33,12 @@ def test_damaged_files_are_refused_or_read_whole(count):
 
 def in_little_memory(code, limit=2**30):
     """Run code in a process that may have so much memory; its output."""
-    done = subprocess.run(
-        [sys.executable, "-c", "import hdpkit as hk\n" + textwrap.dedent(code)],
-        capture_output=True, text=True,
-        preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_AS, (limit, limit)), timeout=60,
-        env={**os.environ, "OPENBLAS_NUM_THREADS": "1"}, check=True,
-    )  # fmt: skip
-    return done.stdout
+
+    def limited():
+        resource.setrlimit(resource.RLIMIT_AS, (limit, limit))
+
+    code = "import hdpkit as hk\n" + textwrap.dedent(code)
+    return python("-c", code, check=True, preexec_fn=limited, timeout=60).stdout
 
 
 GREEDY = [
@@ -94,8 +82,6 @@ def test_few_bytes_do_not_ask_for_much_memory(tmp_path):
 
 
 def test_limits_are_lifted_by_their_parameter_and_option(tmp_path, monkeypatch):
-    from click.testing import CliRunner
-
     path = tmp_path / "a.dat"
     path.write_bytes(b"1 16777216:2\n1 0:1\n1 3:1\n")
     with pytest.raises(DataError, match="max_terms=16777217"):
@@ -108,12 +94,9 @@ def test_limits_are_lifted_by_their_parameter_and_option(tmp_path, monkeypatch):
     ):
         with pytest.raises(DataError, match=told):
             hk.Corpus.from_ldac(path, n_terms=2**25, limits=limits)
-    runner = CliRunner()
-    result = runner.invoke(main, ["convert", str(path), str(tmp_path / "folder")])
-    assert result.exit_code == 2
-    assert "--max-terms 16777217" in result.output
-    options = ["--max-terms", "16777217", "--max-documents", "3", "--max-tokens", "4"]
-    assert runner.invoke(main, ["convert", str(path), str(tmp_path / "folder"), *options]).exit_code == 0
+    convert = ("convert", path, tmp_path / "folder")
+    assert "--max-terms 16777217" in call(*convert, code=2)
+    call(*convert, "--max-terms", 16777217, "--max-documents", 3, "--max-tokens", 4)
 
 
 def test_a_line_has_a_limit_and_an_archive_may_not_expand_without_end(tmp_path, monkeypatch):

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 import scipy.io
 import scipy.sparse as sp
+from data_files import write_parquet
 from fit_command import ldac_of
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -129,13 +130,6 @@ OPTIONS = [
 ]
 
 
-def parquet(path, texts):
-    pa = pytest.importorskip("pyarrow")
-    import pyarrow.parquet
-
-    pyarrow.parquet.write_table(pa.table({"text": texts}), path)
-
-
 def csv(path, texts):
     lines = [f'"{text}",d{number},{"ab"[number % 2]}' for number, text in enumerate(texts)]
     path.write_text("\n".join(["text,id,author", *lines]), encoding="utf-8")
@@ -152,7 +146,7 @@ TEXT_FORMS = {
     "a.csv": csv,
     "a.tsv": lambda path, texts: path.write_text("\n".join(["text", *texts]), encoding="utf-8"),
     "a.jsonl": lambda path, texts: path.write_text("".join(json.dumps({"text": t}) + "\n" for t in texts)),
-    "a.parquet": parquet,
+    "a.parquet": lambda path, texts: write_parquet(path, {"text": texts}),
     "folder": folder_of,
 }
 

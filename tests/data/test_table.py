@@ -5,6 +5,7 @@ import json
 
 import numpy as np
 import pytest
+from data_files import write_parquet
 
 from hdpkit.cli.corpus import given_table
 from hdpkit.data.files.corpora import read_corpus
@@ -34,10 +35,7 @@ def write(path, columns):
     """A table in the format of the suffix of a path."""
     names, rows = list(columns), list(zip(*columns.values(), strict=True))
     if path.suffix == ".parquet":
-        pa = pytest.importorskip("pyarrow")
-        import pyarrow.parquet
-
-        pyarrow.parquet.write_table(pa.table(columns), path)
+        write_parquet(path, columns)
     elif path.suffix == ".xlsx":
         book = pytest.importorskip("openpyxl").Workbook()
         for row in [names, *rows]:

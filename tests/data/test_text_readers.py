@@ -8,6 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from data_files import write_parquet
 
 from hdpkit.data.files import tables, text_files
 from hdpkit.data.files.corpora import detect_format, read_corpus, read_documents_of
@@ -28,11 +29,8 @@ COLUMNS = Layout(text_column="text", id_column="id", group_columns=["author", "y
 
 
 def parquet(path):
-    pa = pytest.importorskip("pyarrow")
-    import pyarrow.parquet
-
     columns = dict(zip(("id", "text", "author", "year"), map(list, zip(*ROWS, strict=True)), strict=True))
-    pyarrow.parquet.write_table(pa.table(columns | {"unread": [[1], [2], [3]]}), path)
+    write_parquet(path, columns | {"unread": [[1], [2], [3]]})
 
 
 def documents(path, layout=COLUMNS, format=None):
@@ -159,25 +157,27 @@ def test_stop_words_of_languages_and_files(tmp_path):
         stop_words_of(["klingon"])
 
 
-@pytest.mark.parametrize(
-    ("name", "values"),
-    {
-        "text_column": ("", 1.5, True, b"x", []),
-        "id_column": ("", 1.5, {}),
-        "group_columns": ("author", 5, [""], ["a", "a"], [None]),
+CHECKED = {
+    Layout: {
+        "text_column": ("", 1.5, True, b"x", []), "id_column": ("", 1.5, {}),
+        "delimiter": ("", ",,", "\n", '"', 5), "header": (1, None),
+        "group_columns": ("author", 5, [""], ["a", "a"], [None]), "quotes": (1, None, "no"),
         "encoding": ("", "no such", "rot13", "base64", 8, b"utf-8"),
-        "delimiter": ("", ",,", "\n", '"', 5),
-        "quotes": (1, None, "no"),
-        "header": (1, None),
-        "files": ("", None, 5),
-        "strict": (1, None),
-        "optional_groups": (1, None),
-    }.items(),
-)
-def test_layouts_are_checked(name, values):
-    for value in values:
+        "files": ("", None, 5), "strict": (1, None), "optional_groups": (1, None),
+    },
+    TextOptions: {
+        "max_terms": (0, True), "min_documents": (0, 1.5), "max_document_share": (0, 1.1),
+        "stop_words": ("", ["the", 1]), "lowercase": ("yes",), "strip_accents": ("latin",),
+        "token_pattern": ("(", "(a)(b)"), "ngrams": (1, (2, 1)), "tokenizer": ("split", "module:"),
+    },
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("kind", "name"), [(kind, name) for kind in CHECKED for name in CHECKED[kind]])
+def test_options_of_reading_are_checked(kind, name):
+    for value in CHECKED[kind][name]:
         with pytest.raises(HdpkitError) as caught:
-            Layout(**{name: value})
+            kind(**{name: value})
         assert caught.value.parameter == name, value
 
 

@@ -10,8 +10,8 @@ import pytest
 from exact_bursts import ExactBurstyModel
 from exact_points import distribution, p_values_of_updates, spread_of_log_joint
 from marginals import dirichlet_multinomial_log_marginal
+from parameter_cases import Grid
 from planted import PlantedBug, planted
-from smoothing_checks import Grid
 
 import hdpkit as hk
 from hdpkit import moves

@@ -1,6 +1,7 @@
 """One smoothing per dish of the sparse Dirichlet-multinomial: laws of seatings and smoothings, enumerated."""
 
 import functools
+import itertools
 import math
 
 import numpy as np
@@ -8,7 +9,7 @@ import pytest
 from exact_points import check_balance, distribution, p_values_of_updates, spread_of_log_joint
 from exact_selection import ExactSmoothedSelectionModel
 from marginals import selected_numbers, sparse_dirichlet_multinomial_log_marginal
-from smoothing_checks import Grid
+from parameter_cases import Grid
 
 import hdpkit as hk
 from hdpkit import moves
@@ -62,14 +63,14 @@ def test_a_proportion_of_all_dishes(kind):
         check_exact(model, move)
 
 
-@pytest.mark.parametrize("move", [moves.DishParameters(), moves.Smoothing()])
-@pytest.mark.parametrize("kind", KINDS)
-def test_proposals_of_smoothings_from_the_prior_are_exact(kind, move):
-    model = model_of("2+1", kind, values=[0, 0, 0])
-    P = model.matrix(move.apply)
-    assert np.abs(P.sum(axis=1) - 1.0).max() < 1e-12
-    assert np.abs(model.pi @ P - model.pi).max() < 1e-12
-    assert np.any(P[P > 0.0] < 1.0)
+def check_updates_of_dish_smoothings():
+    """Proposals of smoothings from the prior leave the posterior alone."""
+    for kind, move in itertools.product(KINDS, (moves.DishParameters(), moves.Smoothing())):
+        model = model_of("2+1", kind, values=[0, 0, 0])
+        P = model.matrix(move.apply)
+        assert np.abs(P.sum(axis=1) - 1.0).max() < 1e-12
+        assert np.abs(model.pi @ P - model.pi).max() < 1e-12
+        assert np.any(P[P > 0.0] < 1.0)
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -100,10 +101,23 @@ def test_steps_are_reversible_for_seating_smoothings_and_proportions(monkeypatch
         assert check_balance(model, moves.DishGibbs()) > len(model.states)
 
 
-@pytest.mark.parametrize("kind", KINDS)
-def test_the_log_joint_has_the_density_of_proportions_and_smoothings(kind):
-    assert spread_of_log_joint(model_of("2+1 with one at the root", kind)) < 1e-9
-    assert spread_of_log_joint(stored("2+1", kind)) < 1e-9
+def check_density_of_dish_smoothings():
+    """The log joint is that of the enumeration, with the density of smoothings and proportions."""
+    for kind in KINDS:
+        assert spread_of_log_joint(model_of("2+1 with one at the root", kind)) < 1e-9
+        assert spread_of_log_joint(stored("2+1", kind)) < 1e-9
+
+
+def check_dish_smoothings():
+    """Steps of moves leave the posterior of seating and smoothings alone."""
+    model = model_of("2+1", KINDS[1], "explicit-reference", values=[0, 0, 1])
+    for move in (moves.TableGibbs(), moves.DishGibbs()):
+        check_exact(model, move)
+
+
+def check_stored_dish_smoothings():
+    """Detailed balance of single steps in seating, smoothings and proportions."""
+    check_balance(stored("2+1", KINDS[1], "explicit-reference"), moves.DishGibbs())
 
 
 PRIOR = hk.Gamma(2.0, 2.0)

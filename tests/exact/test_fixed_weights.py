@@ -148,8 +148,8 @@ def test_groups_that_are_seated_anew_by_scans(scans):
     check_exact(model, moves.ReseatGroups(scans=scans))
 
 
-def test_the_log_joint_is_that_of_the_enumeration():
-    """Of one labelled seating; over sizes it is the same."""
+def check_score_under_fixed_weights():
+    """The log joint is that of the enumeration of labelled seatings; over sizes it is the same."""
     labelled = ExactModel(fixed("2+1 with one at the root", "explicit"), WITNESS)
     assert spread_of_log_joint(labelled) < 1e-9
     twin = fixed("2+1 with one at the root", "histogram")
@@ -171,3 +171,28 @@ def test_rare_words_open_no_dish_when_all_have_customers():
         hk.Scheduler(schedule).run(franchise, sweeps=3, rng=1, init="one")
         franchise.audit()
         assert franchise.n_dishes == 1
+
+
+def check_fixed_weights():
+    """Exact kernels under fixed weights, compiled and readable."""
+    for store, kernel in (
+        ("explicit", "generic"),
+        ("histogram", "fused"),
+        ("explicit-reference", "reference"),
+    ):
+        model = ExactModel(fixed("2+1 with one at the root", store, kernel), WITNESS)
+        for move in (moves.TableGibbs(), moves.DishGibbs(), moves.SplitMerge()):
+            check_exact(model, move)
+
+
+def check_fixed_weights_of_slots():
+    """A slot has the weight 1/K while it is that of a dish, and else none."""
+    model = ExactModel(fixed("2+1 with one at the root", "histogram", "generic"), WITNESS)
+    franchise = model.enter(next(i for i in range(len(model.states)) if model.enter(i).n_dishes == 1))
+    table, source = franchise.root.weights.table, RandomStream((1, 1))
+    before = table.remainder
+    slot = franchise.open_dish(source)
+    assert table.get(slot) == 1 / 3
+    franchise.slots.close(slot)
+    assert table.get(slot) == 0.0
+    assert table.remainder == before

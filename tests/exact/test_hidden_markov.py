@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from exact_points import check_balance, one_step_of_points
 from hdpkit.steps.fused._state_sequences import PIECE, StateSequences
-from marginals import dirichlet_multinomial_log_marginal
+from marginals import dirichlet_multinomial_log_marginal, stirling
 from one_sample import one_sample_p
 from state_homes_checks import (
     SplitWeightsModel,
@@ -19,7 +19,6 @@ from state_homes_checks import (
     sticky_franchise,
     weights_balance,
 )
-from test_state_homes import stirling
 
 import hdpkit as hk
 from hdpkit import errors, moves

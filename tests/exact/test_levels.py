@@ -8,12 +8,12 @@ import numpy as np
 import pytest
 from bugs import CELL_FAULTS, LEVEL_FAULTS
 from bugs.planting import planted_fault
+from marginals import law_of_tables, stirling
 from scipy.special import betaln, roots_jacobi
 from slice_model import THRESHOLD as SLICES_BELOW
 from slice_model import TOPICS as OF_LABELS
 from slice_model import WEIGHTS as LABELS
 from slice_model import Model as SliceModel
-from slice_model import law_of_tables, stirling
 
 import hdpkit as hk
 from hdpkit.franchise.starts import start

@@ -1,12 +1,15 @@
 """Weights of the root: detailed balance, one step from exact draws, Geweke's test, the law of the dishes."""
 
+import numpy as np
 import pytest
 from exact_points import check_balance, one_step_of_points, spread_of_log_joint
 from exact_weights import WEIGHT_P_VALUES, ExactWeightModel
 from marginals import dirichlet_multinomial_log_marginal
+from scipy.stats import dirichlet
 
 import hdpkit as hk
 from hdpkit import moves
+from hdpkit.random import RandomStream, ScriptedSource
 from hdpkit.testing.cases import Corner, serves, tiny_franchise
 from hdpkit.testing.geweke import geweke, statistics
 from hdpkit.testing.pvalues import SampledTests
@@ -66,12 +69,6 @@ def test_steps_of_fused_sweeps_are_reversible(store, shape, corner):
     assert check_balance(model, moves.TableGibbs()) > len(model.states)
 
 
-@pytest.mark.parametrize("corner", CORNERS)
-def test_the_log_joint_is_that_of_the_enumeration(corner):
-    model = ExactWeightModel(weighted("2+1 with one at the root", "explicit", corner=corner), WITNESS)
-    assert spread_of_log_joint(model) < 1e-9
-
-
 MOVES = {
     "TableGibbs": moves.TableGibbs(),
     "DishGibbs": moves.DishGibbs(),
@@ -121,12 +118,67 @@ def test_one_step_from_exact_draws(name):
     FAMILY.check(name, lambda more, seed: one_step_of_points(model, move, DRAWS * more, seed))
 
 
-# Whole schedules: counts at two depths, the other stores at one. The rest with -m long.
-
-
 @pytest.mark.parametrize("name", GEWEKE)
 def test_gewekes_test_with_weights_and_hyperparameters(name):
     franchise = free(*GEWEKE[name])
     schedule = [moves.TableGibbs(), moves.DishGibbs(), moves.Concentration(), moves.Discount()]
     schedule = [move for move in [*schedule, moves.RootWeights()] if serves(franchise, move)]
     FAMILY.check(name, lambda more, seed: geweke(franchise, schedule, 75 * more, 4, seed))
+
+
+def witnessed(shape):
+    return ExactWeightModel(weighted(shape, "explicit-reference", "reference", "discounts"), WITNESS)
+
+
+def check_seating_and_root_weights():
+    """Detailed balance of single steps, births and deaths of dishes among them."""
+    for shape in ("2+1", "2+1 with one at the root"):
+        for move in (moves.TableGibbs(), moves.DishGibbs()):
+            check_balance(witnessed(shape), move)
+
+
+def check_root_weights_given_seating():
+    """RootWeights draws from the Dirichlet law of the root's customers: the density of a scripted draw."""
+    model = witnessed("2+1 with one at the root")
+    for state in range(len(model.states)):
+        weights = model.generic_numbers(state)
+        source = ScriptedSource(continuous=weights.tolist())
+        moves.RootWeights().apply(model.enter(state), source)
+        expected = dirichlet.logpdf(weights, model.shapes[state])
+        assert source.log_density == pytest.approx(expected, abs=1e-12)
+        assert model.numbers() == pytest.approx(weights, abs=1e-15)
+
+
+def check_density_of_root_weights():
+    """The log joint is that of the enumeration, with the density of the weights."""
+    for corner in CORNERS:
+        model = ExactWeightModel(weighted("2+1 with one at the root", "explicit", corner=corner), WITNESS)
+        assert spread_of_log_joint(model) < 1e-9
+
+
+def check_root_weights_are_drawn_anew():
+    """What integrates the weights out draws them all at its end, whether anything was accepted or not."""
+    prior, beta = hk.Gamma(2.0, 1.0), hk.Beta(1.0, 2.0)
+    franchise = tiny_franchise(
+        "3+2", hk.DirichletMultinomial(0.5, n_terms=3), root="weights",
+        concentration=(prior, prior), discount=(beta, beta),
+    )  # fmt: skip
+    source = RandomStream((1, 2))
+    for move in (
+        moves.SplitMerge(),
+        moves.ReseatGroups(),
+        moves.Concentration(),
+        moves.Discount(),
+        moves.RootWeights(),
+    ):
+        for _ in range(5):
+            before = {round(weight, 12) for weight in _weights(franchise)}
+            move.apply(franchise, source)
+            after = _weights(franchise)
+            assert not before & {round(weight, 12) for weight in after}
+            assert sum(after) == pytest.approx(1.0, abs=1e-12)
+
+
+def _weights(franchise):
+    weights, remainder = franchise.root_weights()
+    return np.append(weights, remainder).tolist()

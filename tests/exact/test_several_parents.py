@@ -10,7 +10,7 @@ from marginals import dirichlet_multinomial_log_marginal
 import hdpkit as hk
 from hdpkit.franchise.scores import log_joint_of_counts
 from hdpkit.measures.dirichlet_multinomial import DirichletMultinomial
-from hdpkit.moves import DishGibbs, TableGibbs
+from hdpkit.moves import DishGibbs, ParentWeights, TableGibbs
 from hdpkit.random import ScriptedSource
 from hdpkit.testing.cases import tiny_franchise
 from hdpkit.testing.enumeration import Shape, listed, log_likelihood, log_prior, table_sizes
@@ -97,8 +97,8 @@ def test_other_roots(root):
             hk.Scheduler(moves).run(franchise, sweeps=20, rng=0, audit_every=1)
 
 
-def test_log_joint_is_that_of_the_enumeration():
-    """On every store of seats or sizes, up to the constant of the data."""
+def check_log_joint_of_choices():
+    """It is that of the enumeration on every store of seats or sizes, up to the constant of the data."""
     for graph in GRAPHS:
         franchise = tiny_franchise(graph, MEASURE, store="explicit", corner="discounts")
         model = ExactModel(franchise, WITNESS)
@@ -160,3 +160,49 @@ def test_sizes_of_nobody_are_refused():
     nobody = {**frozen, "dish": np.full_like(frozen["dish"], -1)}
     with pytest.raises(hk.errors.StateError, match="freeze"):
         seat_out(nobody, tree.home, tree.parent, tree.level, ScriptedSource(), tree.lead)
+
+
+def readable(graph, store):
+    franchise = tiny_franchise(graph, MEASURE, store=store, kernel="reference", corner="discounts")
+    return ExactModel(franchise, WITNESS)
+
+
+def check_choices_of_parents():
+    for store in ("explicit-reference", "histogram-reference"):
+        check_exact(readable(GRAPHS[0], store), TableGibbs())
+    check_exact(readable("a grandparent on two ways", "histogram-reference"), TableGibbs())
+
+
+def check_choices_over_counts():
+    for graph in GRAPHS[:2]:
+        check_exact(readable(graph, "counts"), TableGibbs())
+
+
+def check_sums_over_arms():
+    model = readable("two parents", "explicit-reference")
+    for state in range(len(model.states)):
+        franchise = model.enter(state)
+        (node,), customers, tables = franchise.totals_of(3)
+        sizes, counts = franchise.size_counts([node])
+        assert customers == (sizes * counts).sum() == 2
+        assert tables == counts.sum() == sum(franchise.restaurant("c").tables_by_parent.values())
+
+
+class Recorded:
+    """A source that returns logs of the mean of a Dirichlet distribution, and records its parameters."""
+
+    def log_dirichlet(self, shapes):
+        self.shapes = shapes
+        return np.log(shapes / shapes.sum())
+
+
+def check_weights_given_choices():
+    model = readable("a grandparent on two ways", "explicit-reference")  # of c there is a prior
+    for state in range(0, len(model.states), 5):
+        franchise, source = model.enter(state), Recorded()
+        chosen = list(franchise.restaurant("c").tables_by_parent.values())
+        ParentWeights().apply(franchise, source)
+        assert source.shapes.tolist() == [1.0 + t for t in chosen]
+        drawn = franchise.topology.weights_of(3)
+        np.testing.assert_allclose(drawn, [(1.0 + t) / (2.0 + sum(chosen)) for t in chosen], rtol=1e-14)
+        assert [franchise.topology.weight(arm) for arm in franchise.topology.arms(3)] == drawn.tolist()

@@ -71,13 +71,6 @@ def test_copies_and_root_weights_are_in_balance():
     assert weights_balance(Before(), 3, store="explicit", labels={"side": ["a", "b", "a"]}) > 3
 
 
-def stirling(n, m):
-    """Unsigned Stirling numbers of the first kind."""
-    if n == m == 0:
-        return 1
-    return 0 if m == 0 or n == 0 else stirling(n - 1, m - 1) + (n - 1) * stirling(n - 1, m)
-
-
 def long_franchise(store="counts", root="weights", n=60, **options):
     data = Groups.from_labels(np.arange(n) * np.arange(n) % 5, {})
     above = hk.Restaurant(hk.DirichletMultinomial(0.5, n_terms=5), concentration=hk.Gamma(2.0, 1.0))

@@ -263,6 +263,7 @@ def test_components_of_numbers_have_no_terms_and_documents(visits, tmp_path):
 def test_a_run_of_a_command_is_loaded_as_an_estimator(visits):
     call("visits:Visits", "visits.csv", "--group", "shop", "--sweeps", 20, "--chains", 2, "--out", "run")
     model = visits.VisitsModel.load("run", allow=[visits])
+    assert model.schedule is None
     assert model.get_params()["chains"] == 2
     assert model.n_features_in_ == 7
     call("infer", "run", "visits.csv", "--out", "found.csv", "--allow", "visits")

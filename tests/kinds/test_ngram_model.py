@@ -10,7 +10,7 @@ from planted import PlantedBug, planted
 from scipy import stats
 
 import hdpkit as hk
-from hdpkit import errors, moves
+from hdpkit import errors
 from hdpkit.testing.enumeration import Shape, exact_posterior, table_sizes
 from hdpkit.testing.measure_contract import atomic_log_marginal
 from hdpkit.testing.pvalues import SampledTests
@@ -331,39 +331,6 @@ def test_more_sweeps_replace_the_samples_or_join_them():
     model.sweep(2)
     assert len(model.samples) == 1
     assert len(model.trace.moves) == 21
-
-
-class Stopping(moves.TableGibbs):
-    """Table Gibbs that is interrupted once, in the middle of its n-th sweep."""
-
-    def __init__(self, sweep):
-        self.left = sweep
-
-    def apply(self, state, rng, steps=None):
-        self.left -= 1
-        if self.left == 0:
-            super().apply(state, rng, (0, 5))
-            raise KeyboardInterrupt
-        return super().apply(state, rng, steps)
-
-
-@pytest.mark.parametrize("sweep", [1, 7])
-def test_ctrl_c_keeps_what_was_done_and_resume_goes_on(sweep):
-    model = hk.NGramModel(3, discounts=D, concentrations=THETA)
-    model.fit(TEXT, sweeps=12, burn_in=2, samples=5, rng=1, moves=[Stopping(sweep)])
-    assert model.trace.interrupted
-    assert model.franchise.sweep == len(model.trace.get("sweep", ())) == sweep - 1
-    assert len(model.samples) == max(0, (sweep - 1 - 2) // 2)
-    if not model.samples:
-        with pytest.raises(errors.StateError, match="resume"):
-            model.probability("a")
-    model.resume()
-    assert not model.trace.interrupted
-    assert len(model.samples) == 5
-    assert model.trace["sweep"].tolist() == list(range(1, 13))
-    model.franchise.audit()
-    model.resume()
-    assert len(model.trace["sweep"]) == 12
 
 
 def test_views_of_restaurants(model):

@@ -229,25 +229,3 @@ def test_advice_where_counts_vary_more_than_the_model_assumes(files, tmp_path, v
     )  # fmt: skip
     assert result.exit_code == 0, result.output
     assert ("leave out --no-bursty" in " ".join(result.output.split())) == warned
-
-
-def test_channels_with_any_names_and_known_signatures(tmp_path):
-    rows = ["channel;s1;s2", *(f"c{i};{i + 1};{9 - i}" for i in range(5))]
-    (tmp_path / "m.csv").write_text("\n".join(rows))
-    (tmp_path / "known.csv").write_text(
-        "channel,K1,K2\n" + "".join(f"c{4 - i},0.2,{i / 10}\n" for i in range(5))
-    )
-    (tmp_path / "levels.csv").write_text("s;kind\ns1;a\ns2;b\n")
-    options = ("--channels", "any", "--samples-in", "columns", "--known", tmp_path / "known.csv")
-    options = (*options, "--levels", tmp_path / "levels.csv", "--levels-delimiter", ";")
-    result = hdpkit(
-        "signatures", tmp_path / "m.csv", *options, "--delimiter", "semicolon", "--known-delimiter", ",",
-        *SHORT, "--out", tmp_path / "run",
-    )  # fmt: skip
-    assert result.exit_code == 0, result.output
-    known = load_settings(tmp_path / "run").known
-    np.testing.assert_allclose(known.matrix[1], [0.4, 0.3, 0.2, 0.1, 0.0])
-    (tmp_path / "known.csv").write_text("channel,K1\nd1,1\n")
-    result = hdpkit("signatures", tmp_path / "m.csv", *options, *SHORT, "--out", tmp_path / "other")
-    assert result.exit_code != 0
-    assert "Name them as in the table of counts" in result.output

@@ -6,7 +6,6 @@ import pytest
 from exact_points import one_step_of_points
 from exact_weights import WEIGHT_P_VALUES, ExactWeightModel
 from one_sample import one_sample_p
-from replica_checks import tempered_log_marginal
 from scipy import stats
 
 import hdpkit as hk
@@ -27,7 +26,9 @@ KNOWN = hk.Known([[0.7, 0.3, 0.0], [0.2, 0.2, 0.6]], counts=5, frozen=[True, Fal
 def topics(eta=0.5, power=1.0):
     """Topics at a power of their likelihood, and the marginal of a dish."""
     measure = hk.DirichletMultinomial(eta, n_terms=3)
-    return (measure if power == 1.0 else measure.tempered(power)), tempered_log_marginal(eta, power)
+    return (
+        measure if power == 1.0 else measure.tempered(power)
+    ), marginals.dirichlet_multinomial_log_marginal(eta, 3, power)
 
 
 def numbers(measure, marginal, *parameters):

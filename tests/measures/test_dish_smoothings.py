@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 import pytest
-from smoothing_checks import Grid
+from parameter_cases import Grid
 
 import hdpkit as hk
 from hdpkit import moves

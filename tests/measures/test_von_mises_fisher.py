@@ -6,8 +6,8 @@ import mpmath
 import numpy as np
 import pytest
 from marginals import von_mises_fisher_log_marginal
+from parameter_cases import Grid
 from scipy import stats
-from smoothing_checks import Grid
 
 import hdpkit as hk
 from hdpkit.base_measures import VonMisesFisherReference

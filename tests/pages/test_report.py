@@ -6,14 +6,12 @@ from html.parser import HTMLParser
 
 import numpy as np
 import pytest
-from click.testing import CliRunner
-from fit_command import FIT
+from fit_command import FIT, call, data_of
 from forged_runs import forge_about
 from report_cases import HOSTILE
 
 import hdpkit as hk
 from hdpkit import errors, moves
-from hdpkit.cli.main import main
 from hdpkit.pages.page import as_json
 from hdpkit.report import SECTIONS, Content, Section, write_report
 
@@ -158,40 +156,35 @@ def test_sections_of_ones_own(small, tmp_path):
 
 
 def test_the_command_writes_the_page_and_says_where(run):
-    result = CliRunner().invoke(main, ["report", str(run.folder), "--topics", "2", "--chain", "0"])
-    assert result.exit_code == 0, result.output
     page = run.folder / "report.html"
-    assert page.as_uri() in result.output
-    assert len(Page(page.read_text(encoding="utf-8")).data()["topics"]) == 2
-    assert CliRunner().invoke(main, ["verify", str(run.folder)]).exit_code == 0
-    assert CliRunner().invoke(main, ["report", str(run.folder / "nothing")]).exit_code == 2
+    assert page.as_uri() in call("report", run.folder, "--topics", 2, "--chain", 0)
+    assert len(data_of(page)["topics"]) == 2
+    call("verify", run.folder)
+    call("report", run.folder / "nothing", code=2)
 
 
 def test_the_page_says_the_command_that_the_run_has_kept(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "a <b>.txt").write_text("salt bread wine\nship sail salt\nbread wine salt\n" * 4)
     given = ["fit", "a <b>.txt", "--out", "run", "--sweeps", "6", "--min-documents", "1", "--quiet"]
-    result = CliRunner().invoke(main, given)
-    assert result.exit_code == 0, result.output
+    call(*given)
     assert hk.open_run("run").about["command"] == given
     html = write_report("run", tmp_path / "a.html").read_text(encoding="utf-8")
     assert "hdpkit fit &#39;a &lt;b&gt;.txt&#39; --out run --sweeps 6 --min-documents 1 --quiet</pre>" in html
-    assert CliRunner().invoke(main, ["verify", "run"]).exit_code == 0
+    call("verify", "run")
     file = tmp_path / "run" / "run.json"
     text = file.read_text()
     file.write_text(text.replace("--quiet", "--loud"))
     with pytest.raises(errors.CorruptRunError, match=r"run\.json"):
         hk.open_run("run")
-    assert CliRunner().invoke(main, ["verify", "run"]).exit_code == 1
+    call("verify", "run", code=1)
     for forged in (5, "fit", [5], {}, None):
         file.write_text(text)
         forge_about(tmp_path / "run", lambda about, forged=forged: about.update(command=forged))
         with pytest.raises(errors.CorruptRunError, match=r"run\.json"):
             write_report("run", tmp_path / "b.html")
-        assert CliRunner().invoke(main, ["verify", "run"]).exit_code == 1
-    assert (
-        CliRunner().invoke(main, [*FIT, "a <b>.txt", "--out", "new", "--min-documents", "99"]).exit_code == 2
-    )
+        call("verify", "run", code=1)
+    call(*FIT, "a <b>.txt", "--out", "new", "--min-documents", 99, code=2)
     assert not (tmp_path / "new").exists()
 
 

@@ -240,26 +240,16 @@ def test_traces_as_tables(fitted):
     assert hk.Trace().to_pandas().empty
 
 
-def clustered(groups, seed=0, chains=2, **options):
-    """A run over four clusters in the plane, of which each group has some."""
-    rng = np.random.default_rng(seed)
-    centres = np.array([[0.0, 0], [6, 0], [0, 6], [6, 6]])
-    truth = rng.integers(4, size=160)
-    X = centres[truth] + rng.normal(0, 0.7, size=(160, 2))
-    labels = {"farm": [f"farm {i % 4}" for i in range(160)]} if groups else {}
-    measure = hk.NormalInverseWishart.weakly_informative(X)
-    root = hk.Restaurant(measure, concentration=1.0)
-    top = hk.Restaurant(root, concentration=1.0, each="farm") if groups else root
-    franchise = hk.Franchise(top, hk.Groups.from_labels(X, labels))
-    steps = [moves.TableGibbs(), moves.SplitMerge(), *([moves.DishGibbs()] if groups else [])]
-    return truth, hk.Scheduler(steps).run(
-        franchise, sweeps=40, rng=seed, chains=chains, samples=10, **options
-    )
-
-
 def test_parameters_have_names_and_intervals():
+    """Of a run over four clusters in the plane."""
     pytest.importorskip("pandas")
-    _, trace = clustered(False)
+    rng = np.random.default_rng(0)
+    centres = np.array([[0.0, 0], [6, 0], [0, 6], [6, 6]])
+    X = centres[rng.integers(4, size=160)] + rng.normal(0, 0.7, size=(160, 2))
+    root = hk.Restaurant(hk.NormalInverseWishart.weakly_informative(X), concentration=1.0)
+    franchise = hk.Franchise(root, hk.Groups.from_labels(X, {}))
+    steps = [moves.TableGibbs(), moves.SplitMerge()]
+    trace = hk.Scheduler(steps).run(franchise, sweeps=40, rng=0, chains=2, samples=10)
     found = consensus(components(trace, partition=False), chains=1.0)
     measure = trace.franchises[0].measure
     named = found.named_parameters(measure, ["x", "y"])

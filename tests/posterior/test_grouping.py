@@ -141,10 +141,9 @@ def test_two_runs_over_corpora_with_other_words(runs):
     assert len(found.to_pandas(n_terms=3)) == sum(map(len, (found.pairs, found.missing, found.new)))
 
 
-def mixture(folder, X, seed, groups=None):
+def mixture(folder, X, seed):
     root = hk.Restaurant(hk.NormalInverseWishart.weakly_informative(X), concentration=1.0)
-    top = root if groups is None else hk.Restaurant(root, each="farm")
-    franchise = hk.Franchise(top, hk.Groups.from_labels(X, groups))
+    franchise = hk.Franchise(root, hk.Groups.from_labels(X))
     hk.Scheduler([moves.TableGibbs(), moves.SplitMerge()]).run(
         franchise, sweeps=40, rng=seed, samples=10, folder=folder
     )

@@ -4,17 +4,7 @@ import numpy as np
 
 import hdpkit as hk
 from hdpkit.kinds.signatures.cohort import Cohort
-from hdpkit.posterior.intervals import interval_of_shares
 from hdpkit.signatures import choose_rank
-
-
-def ends(parts, of=interval_of_shares):
-    """Interval of 90 % of one share; each part is the values of a half, one draw from each sample."""
-    values = np.concatenate([np.asarray(part, dtype=float)[:, None, None] for part in parts])
-    halves = np.repeat(np.arange(len(parts)), [len(part) for part in parts])
-    lower, upper = of(values, 0.9, halves)
-    return float(lower[0]), float(upper[0])
-
 
 SAMPLES, CHANNELS, SIGNATURES = 40, 60, 4
 SEEDS = range(2)

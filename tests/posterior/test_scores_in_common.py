@@ -13,20 +13,6 @@ from hdpkit.franchise.scores import log_joint_of_counts
 CORPUS = hk.Corpus.from_documents([[0, 0, 1, 3, 3, 3], [1, 2, 2, 2], [2, 2, 0, 1, 1]], n_terms=4)
 
 
-def restaurants(discounts=(0.0, 0.0)):
-    root = hk.Restaurant(
-        hk.DirichletMultinomial(hk.Gamma(2.0, 2.0)), discount=discounts[0], concentration=hk.Gamma(1.0, 1.0)
-    )
-    return hk.Restaurant(root, discount=discounts[1], concentration=0.7, each="document")
-
-
-def ran(restaurant, store="histogram", root="restaurant", more=(), seed=3):
-    franchise = hk.Franchise(restaurant, CORPUS, store=store, root=root)
-    schedule = [moves.TableGibbs(), moves.Concentration(), moves.BaseMeasureParameters(), *more]
-    hk.Scheduler(schedule).run(franchise, sweeps=5, rng=seed)
-    return franchise
-
-
 def set_partitions(things):
     """All partitions of a list into blocks."""
     if not things:
@@ -52,7 +38,14 @@ def test_stirling_numbers_are_sums_over_partitions(discount):
 
 @pytest.mark.parametrize("discounts", [(0.0, 0.0), (0.4, 0.0), (0.2, 0.6)])
 def test_the_score_sums_over_the_seatings_that_have_the_counts(discounts):
-    franchise = ran(restaurants(discounts))
+    prior = hk.Gamma(1.0, 1.0)
+    root = hk.Restaurant(
+        hk.DirichletMultinomial(hk.Gamma(2.0, 2.0)), discount=discounts[0], concentration=prior
+    )
+    documents = hk.Restaurant(root, discount=discounts[1], concentration=0.7, each="document")
+    franchise = hk.Franchise(documents, CORPUS)
+    schedule = [moves.TableGibbs(), moves.Concentration(), moves.BaseMeasureParameters()]
+    hk.Scheduler(schedule).run(franchise, sweeps=5, rng=3)
     theta, d = franchise.hyperparameters.concentration, franchise.hyperparameters.discount
     total = franchise.log_likelihood() + franchise.log_prior()
     names = [("root", None), *(("document", j) for j in range(3))]

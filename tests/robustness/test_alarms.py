@@ -189,10 +189,10 @@ def trial_at(f, states, scheduler, number):
     return seen
 
 
-def trials_by_time(store, count, seed, kernel="auto", base=None, data=None):
+def trials_by_time(store, count, seed):
     """Real alarms at random times of a run with all the moves; returns how many fell into it."""
     rng = np.random.default_rng(seed)
-    f = franchise(store, data or corpus(20, 30), kernel, base)
+    f = franchise(store, corpus(10, 10))
     scheduler = hk.Scheduler([make() for make in MOVES.values()])
     hk.Scheduler([moves.TableGibbs()]).run(f, 2, rng=seed)
     began = time.perf_counter()
@@ -348,7 +348,7 @@ def test_ctrl_c_before_the_first_sweep_of_a_fit(kind):
 @pytest.mark.parametrize("count", [40, pytest.param(500, marks=pytest.mark.long)])
 @pytest.mark.parametrize("store", ["histogram", "explicit"])
 def test_alarms(store, count):
-    fallen = trials_by_time(store, count, seed=2, data=corpus(10, 10))
+    fallen = trials_by_time(store, count, seed=2)
     assert fallen > count / 4
 
 

@@ -1,16 +1,14 @@
 """Compiled code allocates memory in one way, and failed allocations leave a consistent franchise."""
 
 import json
-import os
 import platform
 import re
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
+from programs import TRIALS, python
 
-TRIALS = Path(__file__).resolve().parents[1] / "trials"
 PACKAGE = Path(__file__).resolve().parents[2] / "hdpkit"
 CYTHON = [path for path in sorted(PACKAGE.rglob("*")) if path.suffix in (".pyx", ".pxd")]
 VECTORS = re.compile(
@@ -53,16 +51,8 @@ def library(tmp_path_factory):
     if platform.libc_ver()[0] != "glibc":
         return None
     path = tmp_path_factory.mktemp("allocations") / "failing.so"
-    command = [
-        "g++",
-        "-O1",
-        "-shared",
-        "-fPIC",
-        "-std=c++17",
-        "-o",
-        str(path),
-        str(TRIALS / "allocations/failing.cpp"),
-    ]
+    source = TRIALS / "allocations" / "failing.cpp"
+    command = ["g++", "-O1", "-shared", "-fPIC", "-std=c++17", "-o", str(path), str(source)]
     subprocess.run(command, check=True)
     return path
 
@@ -79,14 +69,8 @@ def test_a_failed_allocation_leaves_the_franchise_whole(library):
     """Some of the trials of `failing_allocations.py`, which says what it looks at; run it for all of them."""
     if library is None:  # the library replaces functions of glibc
         return
-    done = subprocess.run(
-        [sys.executable, TRIALS / "failing_allocations.py", library, "--every", "89", "--only", *SCENARIOS],
-        env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=300,
-    )
+    trials = TRIALS / "failing_allocations.py"
+    done = python(trials, library, "--every", 89, "--only", *SCENARIOS, timeout=300)
     assert done.returncode == 0, done.stdout + done.stderr
     counts = [json.loads(line) for line in done.stdout.splitlines()]
     assert len(counts) >= 2 * len(SCENARIOS)

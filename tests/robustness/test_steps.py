@@ -15,35 +15,34 @@ STORES = ("histogram", "explicit")
 KERNELS = ("auto", "generic", "reference")
 
 
-def topics(store, kernel="auto", each=("document",)):
+def topics(store, kernel="auto"):
     rng = np.random.default_rng(1)
     documents = [rng.integers(0, 6, size=5) for _ in range(8)]
     corpus = hk.Corpus.from_documents(documents, n_terms=6)
-    restaurant = hk.Restaurant(hk.DirichletMultinomial(eta=0.5), name="root", discount=0.1)
-    for label in each:
-        restaurant = hk.Restaurant(restaurant, each=label, name=label, discount=0.1)
-    return hk.Franchise(restaurant, corpus, store=store, kernel=kernel)
+    root = hk.Restaurant(hk.DirichletMultinomial(eta=0.5), discount=0.1)
+    documents = hk.Restaurant(root, each="document", discount=0.1)
+    return hk.Franchise(documents, corpus, store=store, kernel=kernel)
 
 
-def numbers(store, kernel="auto", depth=3, measure=None):
+def numbers(store, kernel="auto"):
     rng = np.random.default_rng(2)
     values = rng.normal(size=30)
     labels = {"group": rng.integers(0, 4, size=30)}
     labels["half"] = labels["group"] // 2
     data = hk.Groups.from_labels(values, {name: code.tolist() for name, code in labels.items()})
-    restaurant = hk.Restaurant(measure or hk.NormalGamma(), name="root")
-    for label in ("half", "group")[: depth - 1]:
+    restaurant = hk.Restaurant(hk.NormalGamma(), name="root")
+    for label in ("half", "group"):
         restaurant = hk.Restaurant(restaurant, each=label, name=label)
     return hk.Franchise(restaurant, data, store=store, kernel=kernel)
 
 
-def words(store, kernel="auto"):
+def words(store):
     sentences = [["a", "b", "c"], ["b", "b", "a"], ["c", "a", "a", "b"], ["a"]]
     data = hk.NGrams.from_sentences(sentences, order=3)
     restaurant = hk.Restaurant(hk.Uniform(), name="root", discount=0.3)
     for depth in (1, 2):
         restaurant = hk.Restaurant(restaurant, each=f"context {depth}", name=f"context {depth}", discount=0.3)
-    return hk.Franchise(restaurant, data, store=store, kernel=kernel)
+    return hk.Franchise(restaurant, data, store=store)
 
 
 def go_on(state):

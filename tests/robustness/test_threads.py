@@ -25,24 +25,16 @@ STORES = ("histogram", "explicit", "explicit" + WEIGHTS, "histogram" + WEIGHTS, 
 SCHEDULE = [moves.TableGibbs(), moves.DishGibbs(), moves.SplitMerge(), moves.Concentration()]
 
 
-def corpus(n_documents=40, length=60, n_terms=30):
-    rng = np.random.default_rng(0)
-    topics = rng.dirichlet(np.full(n_terms, 0.2), size=6)
-    docs = [rng.choice(n_terms, size=length, p=topics[rng.integers(6)]).tolist() for _ in range(n_documents)]
-    return hk.Corpus.from_documents(docs, n_terms=n_terms)
-
-
-def franchise(store, kernel="auto", data=None):
+def franchise(store):
     """Over this store, "explicit, weights" for one whose root has weights."""
-    store, weights = store.removesuffix(WEIGHTS), store.endswith(WEIGHTS)
+    rng = np.random.default_rng(0)
+    topics = rng.dirichlet(np.full(30, 0.2), size=6)
+    documents = [rng.choice(30, size=60, p=topics[rng.integers(6)]).tolist() for _ in range(40)]
+    data = hk.Corpus.from_documents(documents, n_terms=30)
     root = hk.Restaurant(base=hk.DirichletMultinomial(eta=0.5), concentration=hk.Gamma(1.0, 1.0))
-    return hk.Franchise(
-        hk.Restaurant(base=root, concentration=1.0, each="document"),
-        data or corpus(),
-        store=store,
-        kernel=kernel,
-        root="weights" if weights else "restaurant",
-    )
+    declared = hk.Restaurant(base=root, concentration=1.0, each="document")
+    kind = "weights" if store.endswith(WEIGHTS) else "restaurant"
+    return hk.Franchise(declared, data, store=store.removesuffix(WEIGHTS), root=kind)
 
 
 def members(f):
@@ -232,14 +224,14 @@ def test_a_view_from_before_a_run_is_refused():
         assert "in use" in in_thread(lambda: repr(f))
 
 
-def run_with_looks(f, folder=None, n=4):
+def run_with_looks(f, folder=None):
     """A run with a thread that looks at it; returns the looks and the trace."""
     looks = []
     begun = threading.Event()
 
     def watch():
         begun.wait()
-        while len(looks) < n:
+        while len(looks) < 4:
             looks.append(f.look(timeout=60))
 
     thread = threading.Thread(target=watch)
@@ -248,7 +240,7 @@ def run_with_looks(f, folder=None, n=4):
 
     def listener(draw):
         begun.set()
-        return len(looks) >= n
+        return len(looks) >= 4
 
     trace = scheduler.run(f, 10**6, rng=3, callbacks=[listener], folder=folder)
     thread.join()

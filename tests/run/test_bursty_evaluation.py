@@ -25,14 +25,11 @@ def corpus(documents, **options):
     return hk.Corpus.from_documents(documents, n_terms=V, **options)
 
 
-def bursty(b=0.8, a=0.0, inner=None, each="document", kernel="auto", labels=None):
-    measure = hk.Bursty(inner or hk.DirichletMultinomial(0.5), b, a, each=each)
-    base = hk.Restaurant(measure, concentration=1.5, name="root")
-    if labels is not None:
-        base = hk.Restaurant(base, concentration=0.8, each="journal", name="journal")
-    document = hk.Restaurant(base, concentration=0.9, each="document", name="document")
-    groups = {} if labels is None else {"groups": {"journal": labels}}
-    franchise = hk.Franchise(document, corpus(DOCUMENTS, **groups), kernel=kernel)
+def bursty(b, a, kernel="auto"):
+    measure = hk.Bursty(hk.DirichletMultinomial(0.5), b, a)
+    root = hk.Restaurant(measure, concentration=1.5, name="root")
+    document = hk.Restaurant(root, concentration=0.9, each="document", name="document")
+    franchise = hk.Franchise(document, corpus(DOCUMENTS), kernel=kernel)
     hk.Scheduler([moves.TableGibbs()]).run(franchise, sweeps=3, rng=2)
     return franchise
 

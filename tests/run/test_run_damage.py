@@ -4,8 +4,6 @@ import json
 import os
 import random
 import shutil
-import subprocess
-import sys
 import zipfile
 from pathlib import Path
 
@@ -13,6 +11,7 @@ import kill_trials
 import numpy as np
 import pytest
 from npz_files import write_members, write_tree
+from programs import TRIALS, python
 
 import hdpkit as hk
 from hdpkit import errors, moves
@@ -24,8 +23,7 @@ pytestmark = pytest.mark.skipif(os.name != "posix", reason="kills, forks and lin
 
 
 def kill(trials, seed, place):
-    command = [sys.executable, kill_trials.__file__, str(trials), str(seed), str(place)]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    done = python(kill_trials.__file__, trials, seed, place)
     assert done.returncode == 0, done.stderr
     return json.loads(done.stdout.splitlines()[-1])
 
@@ -249,11 +247,7 @@ def test_a_folder_that_becomes_a_link_while_a_run_is_at_work(tmp_path):
 
 @pytest.mark.parametrize("count", [60, pytest.param(10_000, marks=pytest.mark.long)])
 def test_forged_folders_are_errors_or_healthy(count, tmp_path):
-    script = Path(__file__).resolve().parents[1] / "trials" / "forge_trials.py"
-    done = subprocess.run(
-        [sys.executable, str(script), str(count), "1", str(tmp_path)], capture_output=True, text=True,
-        check=False, env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
-    )  # fmt: skip
+    done = python(TRIALS / "forge_trials.py", count, 1, tmp_path)
     assert done.returncode == 0, done.stderr
     report = json.loads(done.stdout.splitlines()[-1])
     assert report["wrong"] == []

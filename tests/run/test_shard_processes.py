@@ -5,13 +5,12 @@ import pickle
 import re
 import shutil
 import signal
-import subprocess
-import sys
 import time
 from pathlib import Path
 
 import distributed
 import pytest
+from programs import ranks
 from shard_cases import BURSTY, corpus, in_one_process, restaurant, run_shards, same
 
 import hdpkit as hk
@@ -21,7 +20,6 @@ from hdpkit.run.shards.worker import FOLDER
 
 PROGRAM = Path(__file__).resolve().parents[1] / "support" / "shard_program.py"
 SWEEPS = 4
-ENVIRONMENT = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path), "OPENBLAS_NUM_THREADS": "1"}
 
 
 @pytest.fixture(scope="module")
@@ -44,21 +42,13 @@ def client():
         yield client
 
 
-def mpiexec():
-    """The launcher of the runtime that is installed."""
-    found = shutil.which("mpiexec", path=f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}")
-    assert found, "no mpiexec: pip install hdpkit[mpi]"
-    return found
+def on_mpi(n, *arguments, module=("-m", "mpi4py")):
+    return ranks(n, *module, PROGRAM, *arguments, timeout=120)
 
 
-def on_mpi(ranks, *arguments, module=("-m", "mpi4py")):
-    command = [mpiexec(), "-n", str(ranks), sys.executable, *module, str(PROGRAM), *map(str, arguments)]
-    return subprocess.run(command, env=ENVIRONMENT, capture_output=True, text=True, timeout=120)
-
-
-def nothing_is_left(folder, ranks):
+def nothing_is_left(folder, n):
     """No process of the ranks, and no name of memory that they shared."""
-    for rank in range(ranks):
+    for rank in range(n):
         process, end = Path(f"/proc/{(folder / f'pid-{rank}').read_text()}"), time.monotonic() + 20
         while process.exists() and time.monotonic() < end:
             time.sleep(0.05)

@@ -1,15 +1,13 @@
 """The folder of a run over shards is that of any run: every command reads it, before a kill and after."""
 
 import json
-import os
 import shutil
-import subprocess
-import sys
 from pathlib import Path
 
 import numpy as np
 import pytest
 from fit_command import done
+from programs import ranks
 from shard_cases import BURSTY, SCHEDULE, corpus, restaurant, run_shards, same, same_numbers
 
 import hdpkit as hk
@@ -18,19 +16,14 @@ from hdpkit.cli.verification import verify_run
 from hdpkit.errors import ShardError
 from hdpkit.run.states import state_of
 
-ENVIRONMENT = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path), "OPENBLAS_NUM_THREADS": "1"}
-HDPKIT = [sys.executable, "-c", "from hdpkit.cli.main import main; main()"]
 NAMES = [f"d{number}" for number in range(60)]
 WORDS = [f"w{v}" for v in range(40)]
 DATA = hk.Corpus.from_counts(corpus().to_counts(), vocabulary=WORDS, names=NAMES)
 
 
-def command(*arguments, ranks):
-    path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
-    found = shutil.which("mpiexec", path=path)
-    assert found, "no mpiexec: pip install hdpkit[mpi]"
-    given = [found, "-n", str(ranks), *HDPKIT, *map(str, arguments)]
-    done = subprocess.run(given, env=ENVIRONMENT, capture_output=True, text=True, timeout=300)
+def command(*arguments, n):
+    """A command in so many processes."""
+    done = ranks(n, "-c", "from hdpkit.cli.main import main; main()", *arguments, timeout=300)
     assert done.returncode == 0, (arguments, done.stdout, done.stderr)
 
 
@@ -66,11 +59,11 @@ def test_every_command_on_a_run_that_is_resumed_in_one_process_or_by_ranks(tmp_p
     hk.ShardedCorpus.write(DATA, tmp_path / "corpus", 4)
     fit = ["fit", "--shards", tmp_path / "corpus", "--bursty", "--seed", 3, "--quiet"]
     here(*fit, "--sweeps", 12, "--out", tmp_path / "unbroken")
-    command(*fit, "--sweeps", 5, "--out", tmp_path / "broken", ranks=2)
+    command(*fit, "--sweeps", 5, "--out", tmp_path / "broken", n=2)
     assert every_command(tmp_path / "broken", tmp_path / "before")["json"]["sweep"] == 5
     shutil.copytree(tmp_path / "broken", tmp_path / "copy")
     here("resume", tmp_path / "broken", "--sweeps", 7, "--quiet")
-    command("resume", tmp_path / "copy", "--sweeps", 7, "--quiet", ranks=3)
+    command("resume", tmp_path / "copy", "--sweeps", 7, "--quiet", n=3)
     unbroken = every_command(tmp_path / "unbroken", tmp_path / "all")
     for name in ("broken", "copy"):
         assert every_command(tmp_path / name, tmp_path / f"after-{name}") == unbroken

@@ -4,13 +4,11 @@ import re
 import shutil
 
 import pytest
-from click.testing import CliRunner
-from fit_command import FIT
+from fit_command import FIT, done, hdpkit
 from shard_cases import run_shards
 
 import hdpkit as hk
 from hdpkit import moves, shards
-from hdpkit.cli.main import main
 from hdpkit.cli.verification import verify_run
 from hdpkit.errors import CorruptRunError, RunError
 
@@ -27,7 +25,7 @@ def make_run(folder, sweeps=6, **options):
 
 
 def verify(folder):
-    result = CliRunner().invoke(main, ["verify", str(folder)])
+    result = hdpkit("verify", folder)
     return result.exit_code, result.stdout
 
 
@@ -59,9 +57,7 @@ def test_a_state_of_another_run_is_found(tmp_path):
 def test_a_converted_corpus_is_verified(tmp_path, shards):
     (tmp_path / "corpus.ldac").write_text("2 0:2 1:1\n2 1:1 2:1\n2 0:3 2:2\n")
     folder = tmp_path / "folder"
-    options = [] if shards is None else ["--shards", str(shards)]
-    made = CliRunner().invoke(main, ["convert", str(tmp_path / "corpus.ldac"), str(folder), *options])
-    assert made.exit_code == 0, made.output
+    done("convert", tmp_path / "corpus.ldac", folder, *(["--shards", shards] if shards else []))
     assert verify(folder)[0] == 0
     corpus = folder / "shard-0000"
     code, output = verify(corpus)
@@ -99,9 +95,8 @@ def every_kind(place):
     model = hk.TopicModel(purpose="prediction", sweeps=4, samples=2, chains=2, random_state=0)
     model.fit(["salt bread wine", "ship sail salt", "bread wine salt"]).save(place / "model")
     (place / "texts.txt").write_text("salt bread wine\nship sail salt\nbread wine salt\n")
-    options = ["--sweeps", "4", "--samples", "2", "--min-documents", "1", "--quiet"]
-    done = CliRunner().invoke(main, [*FIT, str(place / "texts.txt"), "--out", str(place / "fit"), *options])
-    assert done.exit_code == 0, done.output
+    options = ("--sweeps", 4, "--samples", 2, "--min-documents", 1, "--quiet")
+    done(*FIT, place / "texts.txt", "--out", place / "fit", *options)
     corpus = hk.Corpus.from_documents([["bread", "salt"], ["bread", "wine"], ["ship", "sail", "salt"]])
     root = hk.Restaurant(hk.DirichletMultinomial(eta=0.5), concentration=1.0)
     documents = hk.Restaurant(root, concentration=1.0, each="document")

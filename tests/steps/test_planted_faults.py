@@ -10,7 +10,7 @@ import state_faults
 import test_fused_bursts
 import topic_faults
 from bugs.planting import planted_fault
-from fused_cases import checks_of
+from planted import checks_in
 
 from hdpkit.errors import HdpkitError
 
@@ -24,7 +24,7 @@ SWEEPS = {
     "words that repeat": (test_fused_bursts, bugs.BURST_FAULTS),
 }
 CHECKS = {
-    (of, name): check for of, (module, _) in SWEEPS.items() for name, check in checks_of(module).items()
+    (of, name): check for of, (module, _) in SWEEPS.items() for name, check in checks_in(module).items()
 }
 FAULTS = [pytest.param(of, fault, id=fault.name) for of, (_, faults) in SWEEPS.items() for fault in faults]
 

@@ -3,13 +3,14 @@
 import itertools
 
 import numpy as np
+from audited_steps import enumerate_steps
 from fused_cases import lockstep, many_dishes, many_weights
 from marginals import dirichlet_multinomial_log_marginal, sparse_dirichlet_multinomial_log_marginal
 
 import hdpkit as hk
 from hdpkit import moves
 from hdpkit.testing.cases import Corner, TinyShape, tiny_franchise
-from hdpkit.testing.exact import ExactModel, check_exact, checked_matrix, step_matrices
+from hdpkit.testing.exact import ExactModel, step_matrices
 
 ETA = [0.3, 1.1, 0.6]
 THREE = TinyShape({"document": [0, 0, 0, 1]}, 4)  # without one customer, two tables of one dish
@@ -28,13 +29,7 @@ def audited(franchise, source, steps=None):
 
 
 def exact_steps(model):
-    """Every step against the posterior, every branch of it audited."""
-    n = moves.TableGibbs().n_steps(model.franchise)
-    # One after the other: the first rows that are wrong end the check.
-    matrices = (
-        checked_matrix(model, lambda f, source, i=i: audited(f, source, (i, i + 1))) for i in range(n)
-    )
-    return check_exact(model, moves.TableGibbs(), matrices=matrices)
+    return enumerate_steps(model, moves.TableGibbs())
 
 
 def check_steps():
@@ -51,10 +46,10 @@ def check_concentrations_below_zero():
         exact_steps(model_of("2+1", Corner(-0.1, below, 0.3, 0.6)))
 
 
-def check_neighbours():
+def check_neighbours(of=model_of):
     """A call for two customers is the product of their steps: what one leaves to the next is right."""
     for shape in ("2+2", TinyShape({"document": [0, 0, 0]}, 3)):
-        model = model_of(shape)
+        model = of(shape)
         steps = step_matrices(model, moves.TableGibbs())
         for i, (first, second) in enumerate(itertools.pairwise(steps)):
             both = model.matrix(lambda f, source, i=i: audited(f, source, (i, i + 2)))
@@ -88,10 +83,5 @@ def check_sparse_steps():
 
 
 def check_sparse_neighbours():
-    """As above, over a sparse measure; three customers: a dish keeps one after two have changed it."""
-    for shape in ("2+2", TinyShape({"document": [0, 0, 0]}, 3)):
-        model = sparse_model(shape)
-        steps = step_matrices(model, moves.TableGibbs())
-        for i, (first, second) in enumerate(itertools.pairwise(steps)):
-            both = model.matrix(lambda f, source, i=i: audited(f, source, (i, i + 2)))
-            assert np.abs(both - first @ second).max() <= 1e-12
+    """Of three customers a dish keeps one after two have changed it."""
+    check_neighbours(sparse_model)

@@ -4,7 +4,7 @@ import pickle
 
 from hdpkit.measures.python_bank import PythonBank
 from hdpkit.stores import ExplicitReference, HistogramReference
-from hdpkit.testing.exact import checked_matrix
+from hdpkit.testing.exact import check_exact, checked_matrix
 
 
 class Audits:
@@ -50,3 +50,8 @@ def audited_steps(model, move, reversible=False):
 
     steps = range(move.n_steps(model.franchise))
     return (checked_matrix(model, step(number), reversible) for number in steps)
+
+
+def enumerate_steps(model, move, *, reversible=False):
+    """The exact-kernel test of every step, every branch of it audited."""
+    return check_exact(model, move, matrices=audited_steps(model, move, reversible), reversible=reversible)

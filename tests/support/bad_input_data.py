@@ -142,14 +142,11 @@ DATA = {
         {
             "docs": DOCS,
             "n_terms": [*optional(whole(1, 2**31 - 1)), Told(2, "2")],
-            "vocabulary": NO_VOCABULARY,
-            "names": NO_NAMES,
-            "groups": NO_GROUPS,
         },
     ),
     "Corpus.from_counts": Row(
         plain(hk.Corpus.from_counts, X=[[2, 1, 0], [0, 1, 1], [0, 0, 0]]),
-        {"X": COUNTS, "vocabulary": NO_VOCABULARY, "names": NO_NAMES, "groups": NO_GROUPS},
+        {"X": COUNTS, },
     ),
     "Corpus.plus": Row(
         plain(corpus().plus, more=corpus()),
@@ -164,9 +161,6 @@ DATA = {
         {
             "path": [*NO_FILE, *(Told(file(content), told) for content, told in LDAC)],
             "vocabulary": NO_VOCABULARY_OR_FILE,
-            "names": NO_NAMES,
-            "limits": NO_LIMITS,
-            "groups": NO_GROUPS,
             "n_terms": [*optional(whole(1, 2**31 - 1)), Told(2, "line 2")],
         },
     ),
@@ -175,9 +169,6 @@ DATA = {
         {
             "path": [*NO_FILE, *(Told(file(content), told) for content, told in UCI)],
             "vocabulary": NO_VOCABULARY_OR_FILE,
-            "names": NO_NAMES,
-            "limits": NO_LIMITS,
-            "groups": NO_GROUPS,
         },
     ),
     "Corpus.convert": Row(
@@ -199,9 +190,6 @@ DATA = {
                     isinstance(value, Told) and value.told == "2 terms"
                 )  # fewer words than the largest id
             ],
-            "names": NO_NAMES,
-            "limits": NO_LIMITS,
-            "groups": NO_GROUPS,
         },
     ),
     "Corpus.save": Row(
@@ -245,9 +233,6 @@ DATA = {
             ],
             "folder": [*NO_FOLDER, Told(FOLDER.name, FOLDER.name[:10])],
             "shards": [*whole(1), 3],
-            "vocabulary": NO_VOCABULARY,
-            "names": NO_NAMES,
-            "groups": NO_GROUPS,
         },
     ),
     "Corpus.term": Row(plain(corpus().term, v=0), {"v": whole(0, 2)}),
@@ -307,7 +292,6 @@ DATA = {
             "n_terms": optional(whole(1)),
             "names": [value for value in NO_NAMES if value not in (["a", 1, "b"], None)],
             "groups": [*NO_GROUPS[:-1], {"sequence": ["x", "y", "z"]}],
-            "vocabulary": NO_VOCABULARY,
             "label": [None, 5, "", b"sequence", ["sequence"]],
         },
     ),

@@ -65,7 +65,6 @@ PLOTS = {
     "plots.trace": Row(
         drawn("trace", trace=traced),
         {
-            "trace": NO_TRACE,
             "key": [*NO_TEXT, "no such key"],
             "after": [*whole(0), Told(4, "less than the number of sweeps")],
         },
@@ -73,7 +72,6 @@ PLOTS = {
     "plots.traces": Row(
         drawn("traces", trace=traced),
         {
-            "trace": NO_TRACE,
             "keys": [5, "n_dishes", {"n_dishes"}, [], ["no such key"], [5], ["concentration/document"]],
             "after": [*whole(0), Told(4, "less than the number of sweeps")],
         },
@@ -117,9 +115,9 @@ PLOTS = {
     ),
     "plots.acceptance": Row(
         drawn("acceptance", trace=traced),
-        {"trace": NO_TRACE, "moves": [5, "TableGibbs", ["no such move"], [5], [None]], "parts": whole(1)},
+        {"moves": [5, "TableGibbs", ["no such move"], [5], [None]], "parts": whole(1)},
     ),
-    "plots.move_times": Row(drawn("move_times", trace=traced), {"trace": NO_TRACE}),
+    "plots.move_times": Row(drawn("move_times", trace=traced), {}),
     "plots.posterior_similarity": Row(
         drawn("posterior_similarity", matrix=TOGETHER),
         {

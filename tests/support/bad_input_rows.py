@@ -6,18 +6,14 @@ reason.
 
 import numpy as np
 import scipy.sparse as sp
-from bad_input_comparison import COMPARISON
-from bad_input_data import DATA
-from bad_input_evaluation import EVALUATION
-from bad_input_folders import CHAINS, FOLDERS
-from bad_input_known import KNOWN, NO_KNOWN
+from bad_input_data import DATA, NO_GROUPS, NO_LIMITS, NO_NAMES, NO_VOCABULARY
+from bad_input_evaluation import COMPARISON, EVALUATION
 from bad_input_measures import MEASURES
-from bad_input_model import MODEL
-from bad_input_models import MODELS
-from bad_input_ngrams import NGRAMS
-from bad_input_plots import PLOTS
-from bad_input_runs import RUNS
-from bad_input_summaries import SUMMARIES
+from bad_input_model import KNOWN, MODEL, NO_KNOWN
+from bad_input_models import MODELS, NGRAMS
+from bad_input_plots import NO_TRACE, PLOTS
+from bad_input_runs import CHAINS, FOLDERS, RUNS
+from bad_input_summaries import NO_ITEMS, NO_LABELS, NO_TOPICS, SUMMARIES
 from bad_values import ALIASES, BY_NAME, Anything, Made, Told, tiny  # noqa: F401 - for the test, too
 
 import hdpkit as hk
@@ -26,6 +22,10 @@ ROWS = (
     DATA | NGRAMS | MODEL | MODELS | MEASURES | RUNS | FOLDERS | EVALUATION | COMPARISON | PLOTS | SUMMARIES
     | KNOWN
 )  # fmt: skip
+BY_NAME |= {
+    "groups": NO_GROUPS, "items": NO_ITEMS, "labels": NO_LABELS, "limits": NO_LIMITS, "names": NO_NAMES,
+    "topics": NO_TOPICS, "trace": NO_TRACE, "vocabulary": NO_VOCABULARY,
+}  # fmt: skip
 ROWS["Franchise"].bad["known"] = NO_KNOWN
 ROWS["Scheduler.run"].bad.update(CHAINS)
 

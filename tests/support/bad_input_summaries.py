@@ -1,7 +1,7 @@
 """The rows of summaries in the table of bad input."""
 
 import numpy as np
-from bad_input_folders import trace_of
+from bad_input_runs import trace_of
 from bad_values import NAN, POSITIVE, REAL, Row, Told, optional, whole
 
 import hdpkit as hk
@@ -124,7 +124,7 @@ SUMMARIES = {
     ),
     "summaries.co_clustering": Row(
         lambda franchise: (hk.summaries.co_clustering, {"labels": LABELS, "items": [0, 2]}),
-        {"labels": NO_LABELS, "items": NO_ITEMS},
+        {},
     ),
     "summaries.point_partition": Row(
         lambda franchise: (
@@ -140,8 +140,6 @@ SUMMARIES = {
             },
         ),
         {
-            "labels": NO_LABELS,
-            "items": NO_ITEMS,
             "loss": [None, 5, "", "rand", ["vi"]],
             "max_clusters": optional(whole(1)),
             "runs": whole(1, 2**31),
@@ -154,7 +152,6 @@ SUMMARIES = {
             {"topics": TOPICS, "weights": [1, 2], "n_groups": 1, "vocabulary": ["a", "b", "c"]},
         ),
         {
-            "topics": NO_TOPICS,
             "weights": [5, "ab", [1.0], [-1.0, 2.0], [NAN, 1.0], [0.0, 0.0], [[1.0, 2.0]]],
             "n_groups": [*optional(whole(1)), 3],
             "method": [None, 5, "", "single", ["ward"]],
@@ -163,7 +160,7 @@ SUMMARIES = {
     ),
     "summaries.diversity": Row(
         lambda franchise: (hk.summaries.diversity, {"topics": TOPICS, "n_terms": 2}),
-        {"topics": NO_TOPICS, "n_terms": whole(1)},
+        {"n_terms": whole(1)},
     ),
     "summaries.exclusivity": Row(
         lambda franchise: (
@@ -171,7 +168,6 @@ SUMMARIES = {
             {"topics": TOPICS, "n_terms": 2, "measure": "frex", "weight": 0.7},
         ),
         {
-            "topics": NO_TOPICS,
             "n_terms": whole(1),
             "measure": [None, 5, "", "lift", ["frex"]],
             "weight": [None, "0.7", NAN, -0.1, 1.1],

@@ -102,11 +102,15 @@ NO_SEQUENCE = [None, 5, "ab", b"ab", {0, 1}, {0: 1}, list]
 NO_INTERRUPT = [None, 5, True, "stop", "", b"raise", ["raise"]]
 NO_FLAG = [None, 1, 0, "yes", 1.0, [True]]
 NO_SEED = [-1, 1.0, NAN, "1", True, [1], np.array([1, 2]), np.random.RandomState(0), object()]
-# Bad values by the name of the parameter, where a row has none of its own.
+NO_MEASURE = [5, "DirichletMultinomial", hk.DirichletMultinomial, {}, []]
+# Bad values by the name of the parameter, where a row has none of its own; `bad_input_rows` has more.
 BY_NAME = {
-    "after": whole(0), "name": NO_NAME, "on_interrupt": NO_INTERRUPT, "particles": whole(1, 2**31),
-    "progress": NO_FUNCTION, "reversible": NO_FLAG, "rng": NO_SEED, "seed": whole(0), "sweep": whole(0),
-    "threads": whole(1), "verify": NO_FLAG, "width": POSITIVE,
+    "after": whole(0), "level": optional(NO_NAME), "measure": NO_MEASURE,
+    "move": [None, 5, "TableGibbs", hk.moves.TableGibbs], "name": NO_NAME, "on_interrupt": NO_INTERRUPT,
+    "particles": whole(1, 2**31), "progress": NO_FUNCTION, "reversible": NO_FLAG, "rng": NO_SEED,
+    "scans": optional(whole(0)), "seed": whole(0),
+    "shapes": [None, 5, "2+2", [], ["nobody"], [5], [["2+2"]]], "sweep": whole(0), "threads": whole(1),
+    "verify": NO_FLAG, "width": POSITIVE,
 }  # fmt: skip
 # Other words that an error may name a parameter by.
 ALIASES = {
@@ -122,8 +126,6 @@ ALIASES = {
     "vocabulary": "line", "words": "contexts",
 }  # fmt: skip
 NO_MOVES = [*NO_SEQUENCE, [], [None], [5], ["TableGibbs"], [hk.moves.TableGibbs], hk.moves.TableGibbs()]
-
-NO_MEASURE = [5, "DirichletMultinomial", hk.DirichletMultinomial, {}, []]
 
 
 def method(name):

@@ -1,11 +1,17 @@
-"""The file of a run's data, alone: without the folder that has its checksum."""
+"""Files of data: tables of Parquet, and a run's data without the folder that has their checksum."""
 
+import pytest
 from npz_files import write_tree
 
 from hdpkit.files import read_npz, reading
 from hdpkit.run.data_file import data_of_tree
 
 FORMAT = "hdpkit data"
+
+
+def write_parquet(path, columns):
+    pyarrow, parquet = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
+    parquet.write_table(pyarrow.table(columns), path)
 
 
 def write_data(file, tree):

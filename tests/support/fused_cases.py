@@ -1,7 +1,5 @@
 """States of topic models that are larger than what can be enumerated, for the tests of the fused sweep."""
 
-from inspect import signature
-
 import numpy as np
 from one_sample import one_sample_p
 from sites import NEW, at_random, generic_law, record_sites, replayed
@@ -111,12 +109,3 @@ def p_of(counts, law):
     outcomes = sorted(counts.keys() | law.keys())
     weights = np.array([law.get(outcome, 0.0) for outcome in outcomes])
     return one_sample_p([counts.get(outcome, 0) for outcome in outcomes], weights / weights.sum())
-
-
-def checks_of(module):
-    """The checks that faults name: functions of a file that are called check_* and take nothing."""
-    return {
-        name: check
-        for name, check in vars(module).items()
-        if name.startswith("check_") and not signature(check).parameters
-    }

@@ -19,7 +19,6 @@ from hdpkit.testing.cases import tiny_franchise
 
 N_DRAWS, FEWER = 5_000, 2_000
 ERROR_RATE = 1e-7
-BOUND, WIDER = dkw_bound(N_DRAWS, ERROR_RATE), dkw_bound(FEWER, ERROR_RATE)
 
 
 def looks(n_draws):
@@ -27,143 +26,85 @@ def looks(n_draws):
     return n_draws // 10, n_draws // 3, n_draws
 
 
-def one_step_distance(law, step, n_draws, generator):
-    """Kolmogorov's distance after one step, of the first draws that condemn the step, or else of all."""
-    starts, ends = law.quantile(generator.random(n_draws)), []
+def check_step(law, step, n_draws, seed):
+    """Kolmogorov's distance of the ends of steps from exact draws; the first draws that condemn end it."""
+    starts, ends = law.quantile(np.random.default_rng(seed).random(n_draws)), []
     for n in looks(n_draws):
         ends += [step(float(x)) for x in starts[len(ends) : n]]
-        distance = law.distance(np.array(ends))
-        if distance > dkw_bound(n, ERROR_RATE):
-            break
-    return distance
+        assert law.distance(np.array(ends)) <= dkw_bound(n, ERROR_RATE), seed
 
 
 def restaurant(concentration, discount):
     return hk.Restaurant(hk.DirichletMultinomial(0.5), concentration=concentration, discount=discount)
 
 
-def one_step(prior, discount, customers, tables, seed):
-    source = Streams(seed).source(1)
-    n, t = np.array(customers), np.array(tables)
-    d = np.broadcast_to(discount, n.shape)
-    law = ConcentrationLaw(prior, discount, customers, tables)
-    return one_step_distance(
-        law,
-        lambda theta: draw_concentration(prior, theta, d, n, t, source),
-        N_DRAWS,
-        np.random.default_rng(seed),
-    )
+# Customers and tables of the restaurants that share theta, and their discounts.
+CONCENTRATIONS = [
+    (hk.Gamma(1.0, 2.0), 0.0, [4], [2]),
+    (hk.Gamma(1.0, 0.1), 0.0, [20], [3]),
+    (hk.Gamma(2.0, 0.5), 0.0, [3, 6, 0, 0, 5], [2, 4, 0, 0, 2]),
+    (hk.Gamma(1.5, 0.5), 0.6, [1, 2, 0, 3, 2], [1, 2, 0, 2, 1]),
+    (hk.Gamma(1.0, 1.0), 0.3, [6], [4]),
+    (hk.Gamma(1.5, 0.5), 0.4, [4] * 4 + [9], [3] * 4 + [6]),
+    (hk.Gamma(1.0, 1.0), [0.05, 0.5, 0.95, 0.95, 0.6], [9, 0, 9, 3, 1], [9, 0, 3, 3, 1]),
+]
 
 
-def check_concentration_of_one():
-    assert one_step(hk.Gamma(1.0, 2.0), 0.0, [4], [2], 1) <= BOUND
-    assert one_step(hk.Gamma(1.0, 0.1), 0.0, [20], [3], 2) <= BOUND
-
-
-def check_concentration_of_several():
-    assert one_step(hk.Gamma(2.0, 0.5), 0.0, [3, 6, 0, 0, 5], [2, 4, 0, 0, 2], 3) <= BOUND
-
-
-def check_concentration_with_discount():
-    assert one_step(hk.Gamma(1.5, 0.5), 0.6, [1, 2, 0, 3, 2], [1, 2, 0, 2, 1], 4) <= BOUND
-    assert one_step(hk.Gamma(1.0, 1.0), 0.3, [6], [4], 5) <= BOUND
-    assert one_step(hk.Gamma(1.5, 0.5), 0.4, [4] * 4 + [9], [3] * 4 + [6], 6) <= BOUND
-
-
-def check_concentration_with_discounts():
-    n, t = [9, 0, 9, 3, 1], [9, 0, 3, 3, 1]
-    assert one_step(hk.Gamma(1.0, 1.0), [0.05, 0.5, 0.95, 0.95, 0.6], n, t, 7) <= BOUND
-
-
-def by_slice(prior, discount, customers, tables, seed, shifted=False):
-    declared = restaurant(hk.Shifted(prior) if shifted else prior, 0.4).hyperparameters[0]
-    source = Streams(seed).source(1)
-    n, t = np.array(customers), np.array(tables)
-    d = np.broadcast_to(discount, n.shape)
-    law = ConcentrationLaw(prior, discount, customers, tables, shifted=shifted)
-    return one_step_distance(
-        law,
-        lambda theta: slice_concentration(declared, theta, d, n, t, 1.0, source),
-        FEWER,
-        np.random.default_rng(seed),
-    )
+def check_concentration():
+    for seed, (prior, discount, customers, tables) in enumerate(CONCENTRATIONS, 1):
+        source, n, t = Streams(seed).source(1), np.array(customers), np.array(tables)
+        law, d = ConcentrationLaw(prior, discount, customers, tables), np.broadcast_to(discount, n.shape)
+        check_step(
+            law, lambda x, of=(prior, d, n, t, source): draw_concentration(of[0], x, *of[1:]), N_DRAWS, seed
+        )
 
 
 def check_concentration_by_slice():
-    n, t = [3, 6, 0, 5, 2], [2, 4, 0, 2, 1]
-    assert by_slice(hk.Gamma(2.0, 2.0), 0.4, n, t, 8) <= WIDER
-    assert by_slice(hk.Gamma(1.0, 0.1), 0.0, [20], [3], 9) <= WIDER
-
-
-def check_shifted_concentration():
-    assert by_slice(hk.Gamma(1.5, 3.0), 0.7, [3, 6, 0, 2], [2, 4, 0, 1], 10, shifted=True) <= WIDER
+    for seed, (prior, discount, customers, tables, shifted) in enumerate([
+        (hk.Gamma(2.0, 2.0), 0.4, [3, 6, 0, 5, 2], [2, 4, 0, 2, 1], False),
+        (hk.Gamma(1.0, 0.1), 0.0, [20], [3], False),
+        (hk.Gamma(1.5, 3.0), 0.7, [3, 6, 0, 2], [2, 4, 0, 1], True),
+    ], 8):  # fmt: skip
+        declared = restaurant(hk.Shifted(prior) if shifted else prior, 0.4).hyperparameters[0]
+        source, n, t = Streams(seed).source(1), np.array(customers), np.array(tables)
+        law = ConcentrationLaw(prior, discount, customers, tables, shifted=shifted)
+        of = np.broadcast_to(discount, n.shape), n, t, 1.0, source
+        check_step(law, lambda x, d=declared, of=of: slice_concentration(d, x, *of), FEWER, seed)
 
 
 SIZES = [[3, 1, 1], [2], [1], [5, 4, 1, 1], [1, 1]]
+MANY_THETA = [0.1, 4.0, 1.0, 0.3, 9.0]
 
 
-def columns(sizes):
-    """Tables of each restaurant, and sizes of tables with their counts."""
-    return np.array([len(own) for own in sizes]), np.unique(np.concatenate(sizes), return_counts=True)
-
-
-def one_step_of_discount(prior, theta, sizes, seed):
-    source = Streams(seed).source(1)
-    tables, counted = columns(sizes)
-    thetas = np.broadcast_to(theta, tables.shape).astype(float)
-    return one_step_distance(
-        DiscountLaw(prior, theta, sizes),
-        lambda d: draw_discount(prior, d, thetas, tables, counted, source),
-        N_DRAWS,
-        np.random.default_rng(seed),
-    )
+def given(theta, sizes):
+    """Concentrations and numbers of tables of the restaurants, and sizes of tables with their counts."""
+    tables = np.array([len(own) for own in sizes])
+    counted = np.unique(np.concatenate(sizes), return_counts=True)
+    return np.broadcast_to(theta, tables.shape).astype(float), tables, counted
 
 
 def check_discount():
-    assert one_step_of_discount(hk.Beta(1.0, 2.5), 0.5, SIZES, 11) <= BOUND
-    assert one_step_of_discount(hk.Beta(2.0, 1.0), [0.1, 4.0, 1.0, 0.3, 9.0], SIZES, 12) <= BOUND
-
-
-def discount_by_slice(declared, theta, sizes, seed):
-    concentration, discount = declared.hyperparameters
-    source = Streams(seed).source(1)
-    tables, counted = columns(sizes)
-    thetas = np.broadcast_to(theta, tables.shape).astype(float)
-    sums = concentration.prior if concentration.shifted else None
-    return one_step_distance(
-        DiscountLaw(discount.prior, theta, sizes, sums),
-        lambda d: slice_discount(declared.hyperparameters, d, thetas, tables, counted, 1.0, source),
-        FEWER,
-        np.random.default_rng(seed),
-    )
+    for seed, (prior, theta) in enumerate([(hk.Beta(1.0, 2.5), 0.5), (hk.Beta(2.0, 1.0), MANY_THETA)], 11):
+        of = *given(theta, SIZES), Streams(seed).source(1)
+        law = DiscountLaw(prior, theta, SIZES)
+        check_step(law, lambda d, prior=prior, of=of: draw_discount(prior, d, *of), N_DRAWS, seed)
 
 
 def check_discount_by_slice():
-    assert discount_by_slice(restaurant(1.0, hk.Beta(3.0, 1.0)), 0.4, SIZES, 13) <= WIDER
-    sizes = [[3, 3, 1], [3], [1], [3, 3, 2, 2], [2]]
-    thetas = [0.1, 4.0, 1.0, 0.3, 9.0]
-    assert discount_by_slice(restaurant(1.0, hk.Beta(0.5, 0.5)), thetas, sizes, 14) <= WIDER
-
-
-def check_discount_below_zero():
-    declared = restaurant(-0.2, hk.Beta(1.0, 2.0))
-    assert discount_by_slice(declared, -0.2, SIZES, 15) <= WIDER
-    assert discount_by_slice(declared, -0.2, [[3], [1]], 16) <= WIDER
-
-
-def check_discount_with_shifted_concentrations():
-    sizes, prior = [[3, 1], [2], [1, 1]], hk.Gamma(3.0, 8.0)
-    declared = restaurant(hk.Each(hk.Shifted(prior)), hk.Beta(1.0, 1.0))
-    assert discount_by_slice(declared, [-0.1, 0.3, -0.3], sizes, 17) <= WIDER
-
-
-def check_discount_of_shifted_restaurants():
-    sizes, prior = [[3, 1], [2], [1, 1]], hk.Gamma(3.0, 8.0)
-    declared = restaurant(hk.Shifted(prior), hk.Beta(1.0, 1.0))
-    assert discount_by_slice(declared, -0.1, sizes, 18) <= WIDER
-
-
-DOCUMENTS = [[3, 1], [3]]  # sizes of tables; the three tables are the root's customers, at one table
+    several, shifted, uniform = [[3, 1], [2], [1, 1]], hk.Shifted(hk.Gamma(3.0, 8.0)), hk.Beta(1.0, 1.0)
+    for seed, (declared, theta, sizes) in enumerate([
+        (restaurant(1.0, hk.Beta(3.0, 1.0)), 0.4, SIZES),
+        (restaurant(1.0, hk.Beta(0.5, 0.5)), MANY_THETA, [[3, 3, 1], [3], [1], [3, 3, 2, 2], [2]]),
+        (restaurant(-0.2, hk.Beta(1.0, 2.0)), -0.2, SIZES),
+        (restaurant(-0.2, hk.Beta(1.0, 2.0)), -0.2, [[3], [1]]),
+        (restaurant(hk.Each(shifted), uniform), [-0.1, 0.3, -0.3], several),
+        (restaurant(shifted, uniform), -0.1, several),
+    ], 13):  # fmt: skip
+        concentration, discount = both = declared.hyperparameters
+        of = *given(theta, sizes), 1.0, Streams(seed).source(1)
+        sums = concentration.prior if concentration.shifted else None
+        law = DiscountLaw(discount.prior, theta, sizes, sums)
+        check_step(law, lambda d, both=both, of=of: slice_discount(both, d, *of), FEWER, seed)
 
 
 def seated(concentration, discount=(0.0, 0.0)):
@@ -184,45 +125,40 @@ def seated(concentration, discount=(0.0, 0.0)):
     return franchise
 
 
-def of_a_franchise(franchise, move, laws, n_draws, seed):
-    """The largest distance: root and documents are drawn together, each given its own counts."""
+def check_franchise(franchise, move, laws, seed):
+    """Root and documents are drawn together, each given its own counts."""
     what = move.updates[0]
     put, get = getattr(franchise, f"set_{what}"), getattr(franchise, what)
     generator, source = np.random.default_rng(seed), Streams(seed).source(1)
-    starts = {name: law.quantile(generator.random(n_draws)) for name, law in laws.items()}
-    ends = {name: np.empty(n_draws) for name in laws}
-    first = 0
-    for n in looks(n_draws):
-        for i in range(first, n):
+    starts = {name: law.quantile(generator.random(FEWER)) for name, law in laws.items()}
+    ends = {name: [] for name in laws}
+    for n in looks(FEWER):
+        for i in range(len(ends["root"]), n):
             for name in laws:
                 put(name, starts[name][i])
             move.apply(franchise, source)
             for name in laws:
-                ends[name][i] = get(name)
+                ends[name].append(get(name))
                 assert ends[name][i] != starts[name][i]
-        first = n
-        distance = max(law.distance(ends[name][:n]) for name, law in laws.items())
-        if distance > dkw_bound(n, ERROR_RATE):
-            break
-    return distance
+        for name, law in laws.items():
+            assert law.distance(np.array(ends[name])) <= dkw_bound(n, ERROR_RATE), name
 
 
 def check_concentration_of_a_franchise():
+    """Also with discounts far from where they start."""
     priors = (hk.Gamma(1.0, 0.5), hk.Gamma(2.0, 0.5))
-    laws = {
-        "root": ConcentrationLaw(priors[0], 0.0, [3], [1]),
-        "document": ConcentrationLaw(priors[1], 0.0, [4, 3], [2, 1]),
-    }
-    assert of_a_franchise(seated(priors), moves.Concentration(), laws, FEWER, 19) <= WIDER
-    # Discounts far from where they start.
-    franchise = seated((hk.Shifted(priors[0]), priors[1]), (hk.Beta(1.0, 9.0), hk.Beta(1.0, 9.0)))
-    franchise.set_discount("root", 0.95)
-    franchise.set_discount("document", 0.9)
-    laws = {
-        "root": ConcentrationLaw(priors[0], 0.95, [3], [1], shifted=True),
-        "document": ConcentrationLaw(priors[1], 0.9, [4, 3], [2, 1]),
-    }
-    assert of_a_franchise(franchise, moves.Concentration(), laws, FEWER, 20) <= WIDER
+    for seed, (d_root, d) in ((19, (0.0, 0.0)), (20, (0.95, 0.9))):
+        shifted = d > 0.0
+        franchise = seated(priors)
+        if shifted:
+            franchise = seated((hk.Shifted(priors[0]), priors[1]), (hk.Beta(1.0, 9.0), hk.Beta(1.0, 9.0)))
+            franchise.set_discount("root", d_root)
+            franchise.set_discount("document", d)
+        laws = {
+            "root": ConcentrationLaw(priors[0], d_root, [3], [1], shifted=shifted),
+            "document": ConcentrationLaw(priors[1], d, [4, 3], [2, 1]),
+        }
+        check_franchise(franchise, moves.Concentration(), laws, seed)
 
 
 def check_discount_of_a_franchise():
@@ -231,11 +167,12 @@ def check_discount_of_a_franchise():
     franchise = seated((gamma, gamma), priors)
     franchise.set_concentration("root", 0.3)
     franchise.set_concentration("document", 0.2)
+    # The three tables of the documents are the root's customers, at one table.
     laws = {
         "root": DiscountLaw(priors[0], 0.3, [[3]]),
-        "document": DiscountLaw(priors[1], 0.2, DOCUMENTS),
+        "document": DiscountLaw(priors[1], 0.2, [[3, 1], [3]]),
     }
-    assert of_a_franchise(franchise, moves.Discount(), laws, FEWER, 21) <= WIDER
+    check_franchise(franchise, moves.Discount(), laws, 21)
 
 
 def check_draws_of_sums():

@@ -1,8 +1,8 @@
 """Checks of held groups and known components, by enumeration, also used by the tests of planted bugs."""
 
 import numpy as np
-from marginals import dirichlet_multinomial_log_marginal
-from slice_model import ALPHA, WEIGHTS, Model, holding, law_of_tables
+from marginals import dirichlet_multinomial_log_marginal, law_of_tables
+from slice_model import ALPHA, WEIGHTS, Model, holding
 
 import hdpkit as hk
 from hdpkit import moves

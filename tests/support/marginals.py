@@ -1,5 +1,6 @@
-"""Marginal likelihoods of the values of one dish, its parameters integrated out, in plain formulas."""
+"""Marginal likelihoods of the values of one dish, in plain formulas, and Stirling numbers."""
 
+import functools
 import itertools
 import math
 from collections import Counter
@@ -13,15 +14,31 @@ import numpy.typing as npt
 from hdpkit.testing.enumeration import LogMarginal
 
 
-def dirichlet_multinomial_log_marginal(eta: float | Sequence[float], n_terms: int) -> LogMarginal:
-    """Marginal of categorical values whose probabilities have a Dirichlet(eta) prior."""
+@functools.cache
+def stirling(n: int, t: int, d: Any = 0) -> Any:
+    """S_d(n, t): seatings of n customers at t tables, each table of size s with weight [1 - d]_1^(s - 1)."""
+    if t == 0 or t > n:
+        return int(n == t)
+    return stirling(n - 1, t - 1, d) + (n - 1 - t * d) * stirling(n - 1, t, d)
+
+
+def law_of_tables(n: int, a: float) -> npt.NDArray[np.float64]:
+    """Law of the number of tables of n customers, from 0."""
+    law = np.array([stirling(n, t) * a**t for t in range(n + 1)])
+    return law / law.sum()
+
+
+def dirichlet_multinomial_log_marginal(
+    eta: float | Sequence[float], n_terms: int, power: float = 1.0
+) -> LogMarginal:
+    """Marginal of terms whose weights are topics phi ** power, where phi has a Dirichlet(eta) prior."""
     etas = [float(eta)] * n_terms if isinstance(eta, int | float) else [float(e) for e in eta]
 
     def log_marginal(values: Sequence[Any]) -> float:
         counts = Counter(int(value) for value in values)
-        total = math.lgamma(sum(etas)) - math.lgamma(sum(etas) + len(values))
+        total = math.lgamma(sum(etas)) - math.lgamma(sum(etas) + power * len(values))
         for term, count in counts.items():
-            total += math.lgamma(etas[term] + count) - math.lgamma(etas[term])
+            total += math.lgamma(etas[term] + power * count) - math.lgamma(etas[term])
         return total
 
     return log_marginal

@@ -1,9 +1,37 @@
 """Base measures whose parameters have priors: one for every parameter that may have one."""
 
 import math
+from typing import Any
+
+import attrs
+import numpy as np
+from hdpkit.numerics import log
 
 import hdpkit as hk
 from hdpkit.base_measures import DirichletMultinomialReference
+
+
+@attrs.frozen(eq=False)
+class Grid(hk.Finite):
+    """A `Finite` prior of positive numbers that can be declared: hk.Each(Grid([0.2, 1.5]))."""
+
+    @property
+    def mean(self) -> float:
+        """Expectation."""
+        weights = np.asarray(self.weights, dtype=float)
+        return float(np.dot(weights, self.values) / weights.sum())
+
+    def log_density(self, x: float) -> float:
+        """Log probability of a value."""
+        if x not in self.values:
+            return -math.inf
+        return log(self.weights[list(self.values).index(x)]) - log(math.fsum(self.weights))
+
+    def draw(self, generator: np.random.Generator, size: Any = None) -> Any:
+        """Draw one value, or an array of them."""
+        weights = np.asarray(self.weights, dtype=float)
+        return generator.choice(np.asarray(self.values), size=size, p=weights / weights.sum())
+
 
 MEASURES = {
     "dirichlet-multinomial": hk.DirichletMultinomial(hk.Gamma(2.0, 2.0), n_terms=3),

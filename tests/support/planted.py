@@ -11,9 +11,9 @@ import weakref
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import lru_cache
-from inspect import CO_OPTIMIZED
+from inspect import CO_OPTIMIZED, signature
 from pathlib import Path
-from types import CodeType, FunctionType
+from types import CodeType, FunctionType, ModuleType
 from typing import Any
 
 import attrs
@@ -170,3 +170,14 @@ def _content(code: CodeType) -> Any:
     ]
     names = (code.co_names, code.co_varnames, code.co_freevars, code.co_cellvars)
     return code.co_code, code.co_exceptiontable, constants, names, code.co_flags
+
+
+def checks_in(module: ModuleType) -> dict[str, Any]:
+    """The checks of a module: its functions `check_...` that are called without arguments."""
+    return {
+        name: check
+        for name, check in vars(module).items()
+        if name.startswith("check_")
+        and check.__module__ == module.__name__
+        and all(one.default is not one.empty for one in signature(check).parameters.values())
+    }

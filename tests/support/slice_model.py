@@ -1,11 +1,11 @@
 """A sweep over documents given topics and weights, with every assignment of labels and its law."""
 
-import functools
 import itertools
 from collections import Counter
 
 import attrs
 import numpy as np
+from marginals import stirling
 
 import hdpkit as hk
 from hdpkit.base_measures import DirichletMultinomialReference
@@ -29,20 +29,6 @@ def franchise(documents, kernel="auto", store="counts", bursts=None):
     document = hk.Restaurant(base=base, concentration=ALPHA, each="document")
     corpus = hk.Corpus.from_documents([[str(x) for x in d] for d in documents], vocabulary=["0", "1", "2"])
     return hk.Franchise(document, corpus, store=store, root="weights", kernel=kernel)
-
-
-@functools.cache
-def stirling(n, t):
-    """Unsigned Stirling number of the first kind."""
-    if t == 0 or t > n:
-        return float(n == t)
-    return stirling(n - 1, t - 1) + (n - 1) * stirling(n - 1, t) if n > 1 else 1.0
-
-
-def law_of_tables(n, a):
-    """Law of the number of tables of n customers, from 0."""
-    law = np.array([stirling(n, t) * a**t for t in range(n + 1)])
-    return law / law.sum()
 
 
 class Model:
@@ -162,7 +148,7 @@ class BurstyModel(Model):
         cells, p = self.cells(z), 1.0
         n, opened = Counter(), Counter()
         for ((j, k, v), c), tables in zip(cells.items(), t, strict=True):
-            p *= seatings(c, tables, self.a) * TOPICS[k, v] ** (tables - c)
+            p *= stirling(c, tables, self.a) * TOPICS[k, v] ** (tables - c)
             n[j, k] += c
             opened[j, k] += tables
         for pair in n:
@@ -195,14 +181,6 @@ class BurstyModel(Model):
         for i, cell in enumerate(zip(self.home, z, self.terms, strict=True)):
             tables[cell] += int(opens[i])
         return z, tuple(tables[cell] for cell in self.cells(z))
-
-
-@functools.cache
-def seatings(n, t, a):
-    """Sum over seatings of n customers at t tables of the product of [1 - a]_1^(size - 1)."""
-    if t == 0 or t > n:
-        return float(n == t == 0)
-    return seatings(n - 1, t - 1, a) + (n - 1 - a * t) * seatings(n - 1, t, a)
 
 
 def holding(model, group):

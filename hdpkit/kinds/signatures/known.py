@@ -193,7 +193,8 @@ def read_signatures(
     """Read reference signatures, such as COSMIC's downloads: a row per channel, a column per signature.
 
     Raises a DataError with line and cell: if channels are wrong, duplicated or missing, a share is negative
-    or not a number, or those of a signature don't sum to one.
+    or not a number, or those of a signature don't sum to one. Shares in files are
+    rounded: they are rescaled.
 
     Parameters
     ----------
@@ -206,11 +207,6 @@ def read_signatures(
         Whether signatures are "columns" or "rows"; "auto" detects it.
     delimiter : str, optional
         Separator of fields; by default it is detected.
-
-    Returns
-    -------
-    KnownSignatures
-        Rows are rescaled to sum to one, since values in files are rounded.
     """
     wanted = given_channels(channels)
     table = read_table(path, Layout(delimiter=delimiter))
