@@ -66,7 +66,12 @@ def compare_starts(sweeps):
     print("| --- | --- | --- | --- | --- | --- |")
     for seed, (name, init) in enumerate(STARTS.items()):
         model = hk.HiddenMarkovModel(
-            emission=hk.DirichletMultinomial(0.3), sticky=0.0, sweeps=sweeps, init=init, random_state=seed
+            emission=hk.DirichletMultinomial(0.3),
+            sticky=0.0,
+            sweeps=sweeps,
+            chains=1,
+            init=init,
+            random_state=seed,
         )
         began = time.process_time()
         model.fit(LETTERS[:, None])

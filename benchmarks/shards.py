@@ -29,8 +29,8 @@ from machine import block
 
 import hdpkit as hk
 from hdpkit import moves, shards
-from hdpkit.random import Streams
-from hdpkit.run.shards.worker import CountBlock, Swept, Worker
+from hdpkit.franchise.whole_corpus import Changes
+from hdpkit.run.shards.worker import CountBlock, Worker
 
 SCHEDULE = [moves.SliceGibbs(), moves.RootWeights(), moves.Concentration()]
 
@@ -51,8 +51,8 @@ def over_shards(folder, topics, sweeps, backend, threads):
 
     def counted(worker, step, *given):
         answer = call(worker, step, *given)
-        if isinstance(answer, Swept):
-            changed[worker] = sum(map(count, answer.changes.counts))
+        if isinstance(answer, Changes):
+            changed[worker] = sum(map(count, answer.counts))
         elif isinstance(answer, CountBlock):
             changed[worker] += count(answer.counts)
         return answer
@@ -83,15 +83,12 @@ def over_all(folder, topics, sweeps, threads):
     """The same chain by a scheduler over the entire corpus."""
     declared, corpus, init = arguments(folder, topics)
     sharded = shards.ShardedFranchise(declared, corpus)
-    chain = sharded.chain(SCHEDULE, None)
-    chain.streams = Streams(1)
-    list(chain.draws(0, init, None, None))  # only its start
-    start = sharded.freeze()
+    hk.Scheduler(SCHEDULE).run(sharded, sweeps=1, rng=1, init=init)
     franchise = hk.Franchise(declared, corpus.corpus(), store="counts", root="weights")
     franchise.expand_cells()
-    franchise.thaw(start)
-    trace = hk.Scheduler(SCHEDULE, threads=threads).run(franchise, sweeps=sweeps, rng=1, init=None)
-    seconds = trace.moves["seconds"].reshape(sweeps, -1).sum(axis=1)
+    franchise.thaw(sharded.freeze())
+    trace = hk.Scheduler(SCHEDULE, threads=threads).run(franchise, sweeps=sweeps - 1, rng=1, init=None)
+    seconds = trace.moves["seconds"].reshape(sweeps - 1, -1).sum(axis=1)
     return {
         "seconds": seconds.tolist(),
         "sent": 0,
@@ -138,7 +135,7 @@ def measured(options, way):
             "mpiexec", path=f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
         )
         command = [launcher, "-n", workers, *command]
-    out = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+    out = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True).stdout
     # Lines of several ranks may arrive without a line end between them.
     found = [json.JSONDecoder().raw_decode(one)[0] for one in out.split("result ")[1:]]
     leading = next(one for one in found if one["leads"])
@@ -168,7 +165,7 @@ def main():
     for _ in range(options.rounds):
         for way in options.ways:
             found = measured(options, way)
-            seconds = statistics.median(found["seconds"][options.sweeps // 2 :])
+            seconds = statistics.median(found["seconds"][(options.sweeps - 1) // 2 :])
             rounds[way].append(seconds)
             ends.add(found["log_likelihood"])
             what = f"{seconds:.3f} s a sweep, {found['dishes']} dishes, {found['megabytes']:.0f} MB"

@@ -47,9 +47,8 @@ def measure(corpus, case, rounds):
     copies, sweeps = [], []
     for _ in range(rounds):
         began = time.perf_counter()
-        kept = franchise._keep()  # what a run does after each sweep
-        copies.append(time.perf_counter() - began)
-        del kept
+        with franchise.transaction():  # copies the state, as a run does after each sweep
+            copies.append(time.perf_counter() - began)
         trace = scheduler.run(franchise, sweeps=1, rng=None, init=None)
         sweeps.append(float(trace.moves["seconds"][-1]))
     ratios = [copy / sweep for copy, sweep in zip(copies, sweeps, strict=True)]

@@ -68,7 +68,7 @@ class Chain:
     def __init__(self, corpus, eta, seed):
         self.seed, self.trace = seed, None
         began = time.process_time()
-        cohort = kind_of(corpus).shown == "signatures"
+        cohort = kind_of(corpus).name == "signatures"
         root = hk.Restaurant(
             hk.DirichletMultinomial(0.5 if cohort else eta), concentration=hk.Gamma(1.0, 1.0)
         )
@@ -108,8 +108,8 @@ def judged(chains, corpus):
         verdict, after = diagnosis.readable, diagnosis.after
         own = verdict.figures.get("shared", np.nan)
         pieces = [two[0].later(after) + two[1].later(after), third.later(after)]
-        found = components_of_pieces(pieces) if all(pieces) else None
-        kept = np.nan if found is None else found.shares[found.in_all_chains].sum()
+        common = components_of_pieces(pieces) if all(pieces) else None
+        kept = np.nan if common is None else common.shares[common.in_all_chains].sum()
         found.append((verdict.light, max(chain.seconds for chain in two), diagnosis.last, own, kept))
     return found
 

@@ -6,23 +6,12 @@ import tracemalloc
 
 import numpy as np
 import pytest
-from fit_command import FIT, hdpkit
+from fit_command import FIT, done, hdpkit, write_ldac
 
 import hdpkit as hk
 from hdpkit import errors, moves
 
 TOLD = "Unable to allocate 7.45 GiB"
-
-
-@pytest.fixture
-def ldac(tmp_path):
-    path = tmp_path / "corpus.dat"
-    path.write_text("2 0:2 1:1\n2 1:1 2:1\n2 0:3 2:2\n", encoding="utf-8")
-    return path
-
-
-def fit(ldac, folder, *options):
-    return hdpkit(*FIT, ldac, "--out", folder, "--sweeps", 6, "--quiet", *options)
 
 
 def fails(*arguments, **options):
@@ -35,39 +24,27 @@ def in_third_sweep(move, state, rng, steps=None):
     return moves.MoveInfo()
 
 
-@pytest.mark.parametrize(
-    ("command", "where"),
-    [
-        (("infer", "{run}", "{corpus}"), "hdpkit.kinds.topics.components"),
-        (("verify", "{run}"), "hdpkit.cli.verification.verify_run"),
-    ],
-    ids=lambda value: value[0] if isinstance(value, tuple) else "",
-)
-def test_a_command_that_reads_a_run_says_that_it_was_not_changed(ldac, tmp_path, monkeypatch, command, where):
-    run = tmp_path / "run"
-    assert fit(ldac, run).exit_code == 0
-    monkeypatch.setattr(where, fails)
-    result = hdpkit(*(part.format(run=run, corpus=ldac) for part in command))
-    assert result.exit_code == 1
-    lines = [line for line in result.stderr.splitlines() if "memory" in line]
-    assert lines == [
-        f"Error: not enough memory ({TOLD}). The run in {run} was not changed. Close other programs, use a "
-        "machine with more memory, or less input."
-    ]
+def test_memory_that_ends_is_one_message_and_the_run_is_what_it_was(tmp_path, monkeypatch):
+    data, run = write_ldac(tmp_path / "corpus.dat", [[2, 1, 0], [0, 1, 1], [3, 0, 2]]), tmp_path / "run"
 
+    def told(where, function, *command):
+        with monkeypatch.context() as patch:
+            patch.setattr(where, function)
+            result = hdpkit(*command)
+        assert result.exit_code == 1
+        (line,) = [line for line in result.stderr.splitlines() if "memory" in line]
+        assert line.startswith(f"Error: not enough memory ({TOLD}). The run in {run} ")
+        return line
 
-def test_a_run_that_ends_for_lack_of_memory_says_how_to_go_on(ldac, tmp_path, monkeypatch):
-    run = tmp_path / "run"
-    with monkeypatch.context() as patch:
-        patch.setattr(moves.Concentration, "apply", in_third_sweep)
-        result = fit(ldac, run)
-    assert result.exit_code == 1
-    (line,) = result.stderr.splitlines()
-    assert line.startswith(f"Error: not enough memory ({TOLD}). The run in {run} is kept")
-    assert f"hdpkit resume {run}" in line
-    resumed = hdpkit("resume", run, "--quiet")
-    assert resumed.exit_code == 0, resumed.output
+    fit = (*FIT, data, "--out", run, "--sweeps", 6, "--quiet")
+    assert f"hdpkit resume {run}" in told("hdpkit.moves.Concentration.apply", in_third_sweep, *fit)
+    done("resume", run, "--quiet")
     assert hk.open_run(run).trace.n_draws == 6
+    for where, *command in (
+        ("hdpkit.kinds.topics.components", "infer", run, data),
+        ("hdpkit.cli.verification.verify_run", "verify", run),
+    ):
+        assert "was not changed. Close other programs" in told(where, fails, *command)
 
 
 @pytest.fixture(scope="module")
@@ -75,15 +52,14 @@ def many(tmp_path_factory):
     """A run whose 430 topics over 20,000 terms are 69 MB as an array, and new documents."""
     folder = tmp_path_factory.mktemp("many")
     rng = np.random.default_rng(0)
-    documents = [np.unique(rng.integers(0, 20_000, 10)) for _ in range(200)]
-    lines = [f"{len(terms)} " + " ".join(f"{v}:1" for v in terms) for terms in documents]
-    (folder / "corpus.ldac").write_text("\n".join(lines) + "\n")
+    counts = np.zeros((200, 20_000), dtype=int)
+    np.put_along_axis(counts, rng.integers(0, 20_000, (200, 10)), 1, axis=1)
+    data = write_ldac(folder / "corpus.ldac", counts)
     (folder / "new.ldac").write_text("2 0:1 5:2\n")
-    done = hdpkit(
-        *FIT, folder / "corpus.ldac", "--moves", "concentration", "--init", "random:450", "--sweeps", 4,
-        "--samples", 2, "--eta", 0.001, "--out", folder / "run", "--quiet",
+    done(
+        *FIT, data, "--moves", "concentration", "--init", "random:450", "--sweeps", 4, "--samples", 2,
+        "--eta", 0.001, "--out", folder / "run", "--quiet",
     )  # fmt: skip
-    assert done.exit_code == 0, done.output
     run = hk.open_run(folder / "run")
     assert run.franchise().n_dishes * run.data.n_terms * 8 > 66e6
     return folder
@@ -93,12 +69,10 @@ def most_of(*arguments):
     """Memory that a command has at once."""
     tracemalloc.start()
     try:
-        result = hdpkit(*arguments)
-        most = tracemalloc.get_traced_memory()[1]
+        done(*arguments)
+        return tracemalloc.get_traced_memory()[1]
     finally:
         tracemalloc.stop()
-    assert result.exit_code == 0, result.output
-    return most
 
 
 @pytest.mark.filterwarnings("ignore::hdpkit.errors.ManyTopicsWarning")

@@ -88,15 +88,8 @@ def test_a_run_stays_in_its_folder_when_the_process_changes_its_own(folder, tmp_
     def move_away(draw):
         os.chdir(tmp_path / "elsewhere")
 
-    scheduler().run(
-        franchise,
-        4,
-        rng=0,
-        folder="run",
-        callbacks=[move_away],
-        checkpoint=hk.Checkpoint(sweeps=1),
-        chains=chains,
-    )
+    options = {"callbacks": [move_away], "checkpoint": hk.Checkpoint(sweeps=1), "chains": chains}
+    scheduler().run(franchise, 4, rng=0, folder="run", **options)
     os.chdir(tmp_path)
     run = hk.open_run("run")
     assert run.folder == tmp_path / "run"

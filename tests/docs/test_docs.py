@@ -214,7 +214,7 @@ ARGUMENTS = {
     "sequences_of_states": "--observations 60 --states 3 --sequences 2 --rounds 1 --starts 40",
     "states_of_series": "--series 2 --sweeps 4 --packages hdpkit",
     "state_numbers": "--series 1 --sweeps 4 --processes 1 --priors 0",
-    "shards": "{shards} --topics 2 --sweeps 2 --rounds 1 --ways 'local 2 1'",
+    "shards": "{shards} --topics 2 --sweeps 4 --rounds 1 --ways 'local 2 1' 'scheduler 1 1'",
     "shards_cost": "{shards} --topics 2 3 --threads 1 --sweeps 4",
     "signature_cohorts": "--seeds 1 --fits factors nmf --samples 20 --most 300 --sweeps 4 "
     "--keep {folder}/results.jsonl",

@@ -5,7 +5,6 @@ import functools
 
 import numpy as np
 import pytest
-from lumping import lump_matrix
 from marginals import (
     beta_bernoulli_log_marginal,
     dirichlet_multinomial_log_marginal,
@@ -16,7 +15,7 @@ from marginals import (
     sparse_dirichlet_multinomial_log_marginal,
     von_mises_fisher_log_marginal,
 )
-from montecarlo import swept
+from montecarlo import lump_matrix, swept
 
 import hdpkit as hk
 from hdpkit.errors import ScheduleError

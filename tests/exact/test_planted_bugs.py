@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from audited_steps import enumerate_steps
 from bugs import BUGS
+from franchise_machine import Watcher
 from marginals import (
     beta_bernoulli_log_marginal,
     dirichlet_multinomial_log_marginal,
@@ -18,6 +19,7 @@ from marginals import (
     von_mises_fisher_log_marginal,
 )
 from planted import checks_in, planted
+from test_tempering import at_power_model
 
 import hdpkit as hk
 from hdpkit import moves
@@ -29,7 +31,7 @@ from hdpkit.base_measures import (
     NormalInverseWishartReference,
     VonMisesFisherReference,
 )
-from hdpkit.errors import AuditError, HdpkitError
+from hdpkit.errors import HdpkitError
 from hdpkit.franchise.starts import start
 from hdpkit.moves import MoveInfo
 from hdpkit.posterior.simulate import draw_seating
@@ -196,24 +198,9 @@ def check_simulated_terms():
     assert drawn.tolist() == [300, 600, 100]
 
 
-class FourMethods(hk.BaseMeasure):
-    """A measure with what a measure must have and no more: blocks come from the chain rule."""
-
-    def make(self):
-        return np.zeros(3)
-
-    def add(self, statistics, value):
-        statistics[value] += 1
-
-    def remove(self, statistics, value):
-        statistics[value] -= 1
-
-    def log_predictive(self, value, many):
-        return np.log([(counts[value] + 0.5) / (counts.sum() + 1.5) for counts in many])
-
-
 def check_chain_rule():
-    enumerate_steps(witnessed("2+2", measure=FourMethods()), moves.DishGibbs())
+    model = at_power_model("bits by four methods", 1.0, "2+2", store=TABLES, kernel="reference")
+    enumerate_steps(model, moves.DishGibbs())
 
 
 NORMALS = {
@@ -322,40 +309,9 @@ def check_prior_draws():
     assert np.abs(model.matrix(draw_seating) - prior).max() <= 1e-12
 
 
-class Census(hk.Part):
-    """Which slots live, as far as it was told, and which are kept after their death."""
-
-    def __init__(self, kept=()):
-        self.slots = set()
-        self.kept = set(kept)
-
-    def born(self, slot):
-        if slot in self.slots:
-            raise AuditError("slot", slot, "free before a birth", "")
-        self.slots.add(slot)
-
-    def died(self, slot):
-        if slot not in self.slots:
-            raise AuditError("slot", slot, "alive before a death", "")
-        self.slots.remove(slot)
-
-    def holds(self, slot):
-        return slot in self.kept
-
-    def relabelled(self, mapping):
-        self.slots = {int(mapping[slot]) for slot in self.slots}
-
-    def reset(self, slots):
-        self.slots = set(slots.tolist())
-
-    def audit(self, slots):
-        if self.slots != set(slots.tolist()):
-            raise AuditError("slots", self.slots, f"{slots}", "")
-
-
 def check_components():
     franchise = tiny("3+2", corner="many dishes, few tables")
-    franchise.register("census", Census())
+    franchise.register("watcher", Watcher(franchise))
     schedule = hk.Scheduler([moves.TableGibbs(), moves.DishGibbs(), moves.SplitMerge()])
     schedule.run(franchise, 5, rng=1, init=np.arange(5), audit_every=1)
     early = franchise.freeze()
@@ -368,7 +324,9 @@ def check_held_slots():
     source = Streams(0).source(STARTS)
     franchise = tiny("flat 4")
     start(franchise, [0, 1, 2, 2], source)
-    franchise.register("census", Census(kept=[1]))
+    watcher = Watcher(franchise)
+    franchise.register("watcher", watcher)
+    watcher.keeping = True
     root = franchise.restaurant("root")
     root.unseat(1, source)  # its dish dies, and slot 1 is held
     root.seat(1, 0, source)

@@ -21,6 +21,7 @@ from hdpkit.testing.exact import (
     check_irreducible,
     step_matrices,
 )
+from hdpkit.testing.geweke import check_together
 from hdpkit.testing.measure_contract import atomic_log_marginal
 from hdpkit.testing.states import to_counts
 
@@ -206,3 +207,21 @@ def check_weights_given_choices():
         drawn = franchise.topology.weights_of(3)
         np.testing.assert_allclose(drawn, [(1.0 + t) / (2.0 + sum(chosen)) for t in chosen], rtol=1e-14)
         assert [franchise.topology.weight(arm) for arm in franchise.topology.arms(3)] == drawn.tolist()
+
+
+@pytest.mark.parametrize("each", [False, True], ids=["shared", "each"])
+def test_hyperparameters_and_weights(each):
+    """Geweke's test."""
+    gamma, beta = hk.Gamma(2.0, 1.0), hk.Beta(1.0, 2.0)
+    below = (hk.Each(gamma), hk.Each(beta)) if each else (gamma, beta)
+    cases = {
+        store: tiny_franchise(
+            "a grandparent on two ways", MEASURE, store=store,
+            concentration=(gamma, below[0]), discount=(beta, below[1]),
+        )
+        for store in ("explicit", "histogram")
+    }  # fmt: skip
+    schedule = [
+        TableGibbs(), DishGibbs(), hk.moves.Concentration(), hk.moves.Discount("slice"), ParentWeights(),
+    ]  # fmt: skip
+    assert len(check_together(cases, schedule, replicas=150, rounds=3, seed=11 + each)) == 2

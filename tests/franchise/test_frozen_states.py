@@ -92,14 +92,6 @@ def test_forged_numbers_leave_the_franchise_alone(store, name):
     )
 
 
-def log_likelihood(value, parameter):
-    return -0.5 * float((value - parameter) ** 2)
-
-
-def sample_prior(generator):
-    return float(generator.normal())
-
-
 @pytest.mark.parametrize(
     "forge",
     [
@@ -114,7 +106,8 @@ def sample_prior(generator):
 )
 def test_parameters_are_such_as_the_likelihood_takes(forge):
     data = hk.Groups.from_labels([0.0, 1.0, 5.0, 6.0])
-    state = hk.Franchise(hk.Restaurant(hk.NonConjugate(log_likelihood, sample_prior)), data)
+    measure = hk.NonConjugate(lambda x, p: -0.5 * float((x - p) ** 2), lambda rng: float(rng.normal()))
+    state = hk.Franchise(hk.Restaurant(measure), data)
     hk.Scheduler([moves.TableGibbs()]).run(state, 3, rng=0)
     frozen = state.freeze()
     with pytest.raises(errors.DataError, match="bank, in the frozen state"):

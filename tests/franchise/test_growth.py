@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from remembered import Remembered
 
 import hdpkit as hk
 from hdpkit import moves
@@ -187,35 +188,6 @@ def test_snapshots_stay_while_the_franchise_goes_on(store, latent):
         unseen = snapshot.probabilities(nodes, np.full(len(nodes), 10**6, np.int32), above)
         assert (unseen > 0).all()
     assert snapshot.memory_bytes() > 0
-
-
-class Remembered(hk.Part):
-    """A number for each dish, which a birth draws and nothing else changes."""
-
-    def __init__(self):
-        self.of = {}
-
-    def born(self, slot, source, customers):
-        self.of[slot] = source.gamma(2.0)
-
-    def died(self, slot):
-        del self.of[slot]
-
-    def relabelled(self, mapping):
-        self.of = {int(mapping[slot]): value for slot, value in self.of.items()}
-
-    def reset(self, slots):
-        self.of = dict.fromkeys(slots.tolist(), 0.0)
-
-    def freeze(self):
-        return {str(slot): value for slot, value in self.of.items()}
-
-    def thaw(self, frozen):
-        self.of = {int(slot): value for slot, value in frozen.items()}
-
-    def audit(self, slots):
-        assert sorted(self.of) == slots.tolist()
-        assert all(value > 0.0 for value in self.of.values())
 
 
 @pytest.mark.parametrize("root", ["restaurant", "weights"])

@@ -22,8 +22,8 @@ def two_levels(root=None, **below):
     return hk.Restaurant(hk.Restaurant(MEASURE, **(root or {})), each="document", **below)
 
 
-def started(restaurant, data=None, **more):
-    franchise = hk.Franchise(restaurant, data or corpus(), **more)
+def started(restaurant):
+    franchise = hk.Franchise(restaurant, corpus())
     start(franchise, "sequential", Streams(1).source(STARTS))
     return franchise
 
@@ -42,18 +42,6 @@ def test_log_prior_adds_up_over_restaurants():
     assert franchise.log_prior() == pytest.approx(expected)
 
 
-class Anywhere:
-    """A prior that doesn't say where it lives."""
-
-    mean = 0.5
-
-    def log_density(self, x):
-        return 0.0
-
-    def draw(self, generator, size=None):
-        return generator.random(size)
-
-
 def test_a_fixed_concentration_below_zero_goes_with_a_prior_of_the_discount():
     franchise = hk.Franchise(two_levels(concentration=-0.2, discount=hk.Beta(1.0, 1.0)), corpus())
     assert franchise.concentration("document") == -0.2
@@ -64,8 +52,8 @@ def test_a_fixed_concentration_below_zero_goes_with_a_prior_of_the_discount():
     assert (franchise.concentration("document"), franchise.discount("document")) == (-0.2, 0.5)
 
 
-def draws(restaurant, n, data=None):
-    franchise = hk.Franchise(restaurant, data or corpus())
+def draws(restaurant, n):
+    franchise = hk.Franchise(restaurant, corpus())
     source = Streams(3).source(0)
     drawn = []
     for _ in range(n):
@@ -97,8 +85,11 @@ def test_a_discount_is_drawn_above_minus_a_fixed_concentration():
 
 
 def test_a_prior_without_mass_where_it_is_wanted_is_an_error():
-    class Low(Anywhere):
-        support = (0.0, 1.0)
+    class Low:
+        mean, support = 0.5, (0.0, 1.0)
+
+        def log_density(self, x):
+            return 0.0
 
         def draw(self, generator, size=None):
             return 0.1 * generator.random(size)

@@ -84,6 +84,8 @@ def test_a_sample_says_what_the_franchise_says(name):
     assert np.allclose(sample.group_weights().sum(axis=1), 1.0)
     assert np.allclose(sample.shares(), sample.sizes / len(franchise.data))
     assert sample.log_joint == franchise.log_joint()
+    if "sparse" in name:
+        assert (franchise.selected_terms() <= len(ETA)).all()
     assert set(sample.hyperparameters) >= {"concentration/root", "discount/root"}
     assert list(sample.names) == franchise.keys(deepest.name)
     if deepest.each == "document":

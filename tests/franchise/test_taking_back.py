@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from proposal_checks import change, frozen, run_random_changes
+from remembered import Remembered
 
 import hdpkit as hk
 from hdpkit.errors import ClosedError, DataError, HdpkitError, StateError
@@ -91,34 +92,9 @@ def test_cells_and_contexts(state):
         run_random_changes(state(), seed)
 
 
-class Mark(hk.Part):
-    """A number for each dish, drawn at its birth."""
-
-    def __init__(self):
-        self.of = {}
-
-    def born(self, slot, source, customers):
-        self.of[slot] = source.uniform()
-
-    def died(self, slot):
-        del self.of[slot]
-
-    def reset(self, slots):
-        self.of = dict.fromkeys(slots.tolist(), 0.5)
-
-    def freeze(self):
-        return {str(slot): value for slot, value in self.of.items()}
-
-    def thaw(self, frozen):
-        self.of = {int(slot): float(value) for slot, value in frozen.items()}
-
-    def log_density(self, state):
-        return sum(3.0 * value for value in self.of.values())
-
-
 def test_parts_are_set_and_come_back():
     state = tiny()
-    state.register("mark", Mark())
+    state.register("mark", Remembered())
     with state.proposal(source()) as p:
         p.move_units(state.units(1), [0])
         p.accept()
@@ -224,7 +200,7 @@ def test_nothing_else_changes_a_state_within_a_proposal():
         lambda: state.clear(),
         lambda: state.settle(),
         lambda: state.restaurant("document", 0).unseat(0),
-        lambda: state.register("mark", Mark()),
+        lambda: state.register("mark", Remembered()),
         lambda: state.parts_integrated(rng),
         lambda: state.root.integrated(rng),
         lambda: state.transaction(),

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from hdpkit.steps.fused._document_workspace import philox32
 from one_sample import one_sample_p
+from states import same_state
 
 import hdpkit as hk
 from hdpkit.errors import HdpkitError, StateError
@@ -34,15 +35,6 @@ def schedule() -> hk.Scheduler:
     return hk.Scheduler([TableGibbs(), DishGibbs(), SplitMerge().repeat(2), Concentration()])
 
 
-def same(a: object, b: object) -> bool:
-    """Bit for bit, through dictionaries and arrays."""
-    if isinstance(a, dict):
-        return isinstance(b, dict) and a.keys() == b.keys() and all(same(a[key], b[key]) for key in a)
-    if isinstance(a, np.ndarray):
-        return isinstance(b, np.ndarray) and a.dtype == b.dtype and np.array_equal(a, b)
-    return type(a) is type(b) and a == b
-
-
 def columns(trace: hk.Trace, first: int = 0) -> dict[str, np.ndarray]:
     return {key: trace[key][first:] for key in trace}
 
@@ -51,7 +43,7 @@ def test_the_seed_of_a_trace_gives_the_same_chain():
     for seed in (None, np.random.default_rng(3), np.random.SeedSequence(5), np.int64(9)):
         trace = schedule().run(franchise_of(), 3, rng=seed)
         again = schedule().run(franchise_of(), 3, rng=trace.seed)
-        assert same(columns(trace), columns(again))
+        assert same_state(columns(trace), columns(again))
     fresh = [schedule().run(franchise_of(), 1).seed for _ in range(2)]
     assert fresh[0] != fresh[1]
 
@@ -80,7 +72,7 @@ def test_a_chain_does_not_depend_on_who_watches(store):
             own = schedule().run(watched, 6, rng=19, **arguments)
             step = arguments.get("thin", 1)
             assert all(np.array_equal(own[key], trace[key][step - 1 :: step]) for key in trace), name
-        assert same(plain.freeze(), watched.freeze()), name
+        assert same_state(plain.freeze(), watched.freeze()), name
     assert ticks
     assert len(draws) == 6
 
@@ -91,7 +83,7 @@ def test_a_schedule_with_a_further_move_leaves_the_others_their_streams():
     a, b = franchise_of(), franchise_of()
     hk.Scheduler([TableGibbs(), Concentration()]).run(a, 4, rng=23)
     hk.Scheduler([TableGibbs(), Concentration(), idle]).run(b, 4, rng=23)
-    assert same(a.freeze(), b.freeze())
+    assert same_state(a.freeze(), b.freeze())
 
 
 KEYS = [
@@ -341,16 +333,16 @@ def test_a_seed_given_twice_draws_other_words_and_the_whole_is_reproducible(stor
     assert "seeded_calls" not in one.freeze()  # as it was before there was a count
     before = one.freeze()
     first, other = again(one), again(two)
-    assert same(first, other)
+    assert same_state(first, other)
     assert one._seeded_calls == one.freeze()["seeded_calls"] == one.copy()._seeded_calls == 2
-    assert same(again(one.copy()), again(two))
+    assert same_state(again(one.copy()), again(two))
     counted = one.freeze()
     states = []
     for calls in (0, 1, 2, 3):
         one.thaw({**before, "seeded_calls": calls})
         states.append(again(one))
-    assert same(states[0], first)
-    assert not all(same(states[0], state) for state in states[1:])
+    assert same_state(states[0], first)
+    assert not all(same_state(states[0], state) for state in states[1:])
     one.thaw(before)
     assert one._seeded_calls == 0
     with pytest.raises(HdpkitError, match="seeded_calls"):

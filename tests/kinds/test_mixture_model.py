@@ -257,14 +257,6 @@ def test_points_of_a_franchise():
     assert model(sweeps=5, samples=0).fit(X).samples_[0].sweep == 5
 
 
-def rounded_counts(n=300, seed=0):
-    """Two clusters in ten columns of rounded_counts, most of which are 0."""
-    rng = np.random.default_rng(seed)
-    classes = rng.integers(2, size=n)
-    rates = np.where(np.arange(10) % 2 == classes[:, None], 1.2, 0.05)
-    return rng.poisson(rates).astype(float), classes
-
-
 def test_widths_are_the_smallest_differences_of_columns_with_few_values():
     rng = np.random.default_rng(1)
     tenths = np.round(rng.normal(size=100), 1)
@@ -274,7 +266,7 @@ def test_widths_are_the_smallest_differences_of_columns_with_few_values():
 
 
 def test_new_points_of_a_fit_are_spread_too_and_a_folder_keeps_the_widths(tmp_path):
-    X, _ = rounded_counts(60)
+    X = np.random.default_rng(0).poisson(0.6, size=(60, 10)).astype(float)
     model = hk.MixtureModel(sweeps=10, partial_sweeps=5, random_state=0).fit(X[:40]).partial_fit(X[40:])
     values = model.franchise_.data.values
     assert len(np.unique(values)) == values.size

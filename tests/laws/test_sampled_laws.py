@@ -8,14 +8,13 @@ the power as it was measured; the tests at the end plant them.
 import contextlib
 import functools
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import numpy as np
 import pytest
 from bugs import BUGS
 from calibration import apply_backwards, calibration, quantities
-from condemned import condemned
 from marginals import dirichlet_multinomial_log_marginal
 from montecarlo import exact_row, one_step, sweep_matrix
 from parameter_cases import MEASURES, NON_CONJUGATE
@@ -104,7 +103,7 @@ def continuous_moves() -> list[str]:
     return [name for name, entry in moves.items() if any(move.continuous for move in entry.examples())]
 
 
-ELSEWHERE = {"parent-weights"}  # Geweke's test of it is in test_several_parents_laws.py
+ELSEWHERE = {"parent-weights"}  # Geweke's test of it is in tests/exact/test_several_parents.py
 
 
 def uncovered() -> set[str]:
@@ -433,6 +432,25 @@ def planted_here(name: str) -> Iterator[None]:
                 yield
 
 
+def condemned(run, n_p_values, seed=1):
+    """Whether a family of so many p-values condemns this sampler: at the first look, or at the repeat.
+
+    ``run(more, seed)`` returns p-values by name, as `SampledTests.check` has it.
+    """
+    first = _named(run(1, seed))
+    if min(first.values()) < SampledTests.FIRST / n_p_values:
+        return True
+    suspicious = [name for name, p in first.items() if p < SampledTests.SUSPICIOUS]
+    if not suspicious:
+        return False
+    repeat = _named(run(SampledTests.MORE_DRAWS, seed + 1))
+    return min(repeat[name] for name in suspicious) < SampledTests.REPEAT / n_p_values
+
+
+def _named(p_values):
+    return p_values if isinstance(p_values, Mapping) else dict(enumerate(p_values))
+
+
 @pytest.mark.parametrize("bug", ["Beta(a, n) for Beta(a+1, n)", "scale for rate"])
 def test_calibration_catches_a_wrong_update_of_the_concentration(bug):
     franchise = franchise_of(1)
@@ -471,16 +489,16 @@ def test_one_step_catches(bug, move, store, corner, options):
 
 
 @pytest.mark.parametrize(
-    ("old", "new"),
+    ("module", "old"),
     [
-        ("log_density_at(prior, value) + scale.log_jacobian(value)", "log_density_at(prior, value)"),
-        (" + log_density_at(prior, value)", ""),
-        ("state.log_likelihood() + ", ""),
+        ("slice", " + scale.log_jacobian(y)"),
+        ("parameters", " + log_density_at(prior, value)"),
+        ("parameters", "state.log_likelihood() + "),
     ],
     ids=["no Jacobian", "no prior", "no likelihood"],
 )
 @pytest.mark.parametrize("method", ["slice", "metropolis"])
-def test_one_step_catches_a_wrong_target_of_base_measure_parameters(method, old, new):
-    bug = PlantedBug("target", "", "hdpkit.moves.parameters", old, new, "")
+def test_one_step_catches_a_wrong_target_of_base_measure_parameters(method, module, old):
+    bug = PlantedBug("target", "", f"hdpkit.moves.{module}", old, "", "")
     with planted(bug):
         assert one_step_of_eta(method, OF_ETA[method], 1) < LIMIT

@@ -5,6 +5,7 @@ import warnings
 
 import numpy as np
 import pytest
+from test_run_folders import franchise
 
 import hdpkit as hk
 from hdpkit import errors, moves, shards
@@ -24,12 +25,6 @@ class Press(moves.Move):
             Press.armed = False
             signal.raise_signal(signal.SIGINT)
         return moves.MoveInfo(1, 1)
-
-
-def franchise():
-    corpus = hk.Corpus.from_documents([[0, 0, 1], [1, 2, 2], [0, 2]])
-    root = hk.Restaurant(hk.DirichletMultinomial(0.5), concentration=hk.Gamma(1.0, 1.0))
-    return hk.Franchise(hk.Restaurant(root, each="document"), corpus)
 
 
 def scheduler():

@@ -229,39 +229,31 @@ def test_a_franchise_over_another_corpus_is_refused(folder, tmp_path):
         run(shards.cut(DATA, 4), folder=kept)
 
 
-def flip(path):
-    data = bytearray(path.read_bytes())
-    data[len(data) // 2] ^= 1
-    path.write_bytes(bytes(data))
-
-
 def test_a_damaged_state_is_an_error_that_names_the_shard(folder, tmp_path):
     source, kept = hk.ShardedCorpus.open(folder), tmp_path / "run"
     run(source, sweeps=1, folder=kept)
-    flip(place_of(kept, 2))
+    path = place_of(kept, 2)
+    data = bytearray(path.read_bytes())
+    data[len(data) // 2] ^= 1
+    path.write_bytes(data)
     with pytest.raises(hk.errors.ShardError, match="shard 2") as caught:
         run(source, workers=2, folder=kept)
     assert caught.value.shard == 2
-
-
-def pressing(times):
-    """A callback that presses Ctrl-C so often after the third sweep."""
-
-    def callback(draw):
-        if draw.sweep == 3:
-            for _ in range(times):
-                signal.raise_signal(signal.SIGINT)
-
-    return callback
 
 
 @pytest.mark.parametrize("times", [1, 2])
 def test_ctrl_c_ends_a_run_after_its_sweep_with_a_checkpoint(folder, tmp_path, times):
     source, kept = hk.ShardedCorpus.open(folder), tmp_path / "run"
     franchise, given = shards.ShardedFranchise(restaurant(), source), {"rng": 11, "init": hk.init.Random(4)}
+
+    def press(draw):
+        if draw.sweep == 3:
+            for _ in range(times):
+                signal.raise_signal(signal.SIGINT)
+
     with pytest.warns(hk.errors.InterruptedRunWarning, match="after sweep 3"):
         trace = hk.Scheduler(SCHEDULE).run(
-            franchise, 6, folder=kept, backend=shards.Local(2), callbacks=[pressing(times)], **given
+            franchise, 6, folder=kept, backend=shards.Local(2), callbacks=[press], **given
         )
     assert trace.interrupted
     assert trace.n_draws == franchise.sweep == 3

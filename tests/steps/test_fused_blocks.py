@@ -5,7 +5,7 @@ import itertools
 import numpy as np
 import pytest
 from choice_sources import AskedSource
-from fused_cases import corpus, franchise_over, many_dishes, p_of
+from fused_cases import corpus, drawn, franchise_over, many_dishes, p_of
 from sites import NEW, at_random
 
 import hdpkit as hk
@@ -240,19 +240,6 @@ def uncertain(franchise, size):
     return min(these, key=lambda u: max(law_at(franchise, u).values()))
 
 
-def drawn(franchise, unit, draws, seed):
-    """How often production takes each dish: independent draws, for a table's own dish is no matter."""
-    units, store, counts = franchise.units(1), franchise.store, {}
-    first, source = int(units.firsts[unit]), RandomStream()
-    for draw in range(draws):
-        source.rekey(seed, unit, 0, draw, 0)
-        franchise.resample_dish(units, unit, unit + 1, source)
-        dish = int(store.dish_of(first))
-        code = dish if store.customers(0, dish) > 1 else NEW
-        counts[code] = counts.get(code, 0) + 1
-    return counts
-
-
 @pytest.mark.parametrize("name", SITES)
 def test_one_step_of_production(name):
     franchise = many_dishes("explicit")
@@ -260,4 +247,13 @@ def test_one_step_of_production(name):
     unit = uncertain(franchise, SITES[name])
     law = law_at(franchise, unit)
     assert max(law.values()) < 0.7
-    FAMILY.check(name, lambda more, seed: [p_of(drawn(franchise, unit, more * DRAWS, seed), law)])
+    units, store = franchise.units(1), franchise.store
+
+    def step(source):  # independent draws: a table's own dish is no matter
+        franchise.resample_dish(units, unit, unit + 1, source)
+
+    def outcome():
+        dish = int(store.dish_of(int(units.firsts[unit])))
+        return dish if store.customers(0, dish) > 1 else NEW
+
+    FAMILY.check(name, lambda more, seed: [p_of(drawn(step, outcome, more * DRAWS, seed), law)])

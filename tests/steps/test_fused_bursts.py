@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from choice_sources import AskedSource
 from exact_bursts import ExactBurstyModel
-from fused_cases import corpus, p_of, total_variation
+from fused_cases import corpus, drawn, p_of, total_variation
 from marginals import dirichlet_multinomial_log_marginal
 from sites import at_random
 
@@ -177,6 +177,16 @@ def test_every_branch_of_a_step(store, root, discount):
         assert total_variation(doubles, floats) <= VARIATION
 
 
+def of_production(franchise, state, step, law):
+    """P-values of draws of a step from one state."""
+
+    def again(source):
+        franchise.thaw(state)
+        step(franchise, source)
+
+    return lambda more, seed: [p_of(drawn(again, lambda: outcome_of(franchise), 1500 * more, seed), law)]
+
+
 FAMILY = SampledTests()
 SITES = {
     f"bursts, {store}, customer {i}": (store, i) for store in ("histogram", "explicit") for i in (40, 137)
@@ -192,16 +202,10 @@ def test_production_draws_from_the_law(name):
     state = franchise.freeze()
     law = law_of(franchise, state, fused_step(i))
 
-    def drawn(more, seed):
-        found = {}
-        for draw in range(1500 * more):
-            franchise.thaw(state)
-            franchise.reseat(i, i + 1, RandomStream((seed, draw)))
-            after = outcome_of(franchise)
-            found[after] = found.get(after, 0) + 1
-        return [p_of(found, law)]
+    def step(f, source):
+        f.reseat(i, i + 1, source)
 
-    FAMILY.check(name, drawn)
+    FAMILY.check(name, of_production(franchise, state, step, law))
 
 
 def words_in_order(block, terms):
@@ -347,17 +351,8 @@ def test_production_draws_blocks_from_the_law(name):
     state = franchise.freeze()
     law = law_of(franchise, state, step, locked=False)
 
-    def drawn(more, seed):
-        found = {}
-        for draw in range(1500 * more):
-            franchise.thaw(state)
-            step(franchise, RandomStream((seed, draw)))
-            after = outcome_of(franchise)
-            found[after] = found.get(after, 0) + 1
-        return [p_of(found, law)]
-
     assert len(law) > 10
-    FAMILY.check(name, drawn)
+    FAMILY.check(name, of_production(franchise, state, step, law))
 
 
 @pytest.mark.parametrize("move", [moves.TableGibbs(), moves.DishGibbs()], ids=lambda move: move.name)

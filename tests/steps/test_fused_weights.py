@@ -1,13 +1,12 @@
 """The fused sweep of topic models under a root with weights, at weights and hyperparameters of all sizes."""
 
 import numpy as np
-from fused_cases import corpus, franchise_over, p_of
+from fused_cases import corpus, drawn, franchise_over, p_of
 from sites import NEW
 from test_fused_ends import campaign, topics_at_the_ends
 from test_fused_sites import law_at
 
 from hdpkit.franchise.freezing import take_over
-from hdpkit.random import RandomStream
 from hdpkit.testing.pvalues import SampledTests
 
 SIZES = (1.0, 0.1, 1e-3, 1e-7, 1e-12, 1e-20, 1e-37, 1e-40, 1e-300, 0.0)
@@ -37,22 +36,6 @@ NAME = "one step of production over counts, under weights"
 FAMILY.register(NAME)
 
 
-def drawn(franchise, customer, draws, seed):
-    """How often production takes each dish, in one step, from one state."""
-    state, counts, source = franchise.freeze(), {}, RandomStream()
-    live = set(franchise.slots.occupied_slots().tolist())
-    if franchise.store.customers(0, franchise.store.dish_of(customer)) == 1:
-        live.discard(int(franchise.store.dish_of(customer)))
-    for draw in range(draws):
-        source.rekey(seed, customer, 2, draw, 0)
-        franchise.reseat(customer, customer + 1, source)
-        dish = int(franchise.store.dish_of(customer))
-        code = dish if dish in live else NEW
-        counts[code] = counts.get(code, 0) + 1
-        take_over(franchise, state)
-    return counts
-
-
 def test_one_step_of_production_over_counts():
     data = corpus(5, 24, 8)
     franchise = franchise_over(data, "counts", eta=0.6, root=(10.0, 0.0), below=(4.0, 0.0), above="weights")
@@ -64,4 +47,14 @@ def test_one_step_of_production_over_counts():
         dish = NEW if code == NEW else code // 2
         law[dish] = law.get(dish, 0.0) + p
     assert law[NEW] > 0.01
-    FAMILY.check(NAME, lambda more, seed: [p_of(drawn(franchise, customer, more * 5000, seed), law)])
+    state, live = franchise.freeze(), set(law)
+
+    def step(source):
+        take_over(franchise, state)
+        franchise.reseat(customer, customer + 1, source)
+
+    def outcome():
+        dish = int(franchise.store.dish_of(customer))
+        return dish if dish in live else NEW
+
+    FAMILY.check(NAME, lambda more, seed: [p_of(drawn(step, outcome, more * 5000, seed), law)])

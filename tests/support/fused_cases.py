@@ -1,5 +1,7 @@
 """States of topic models that are larger than what can be enumerated, for the tests of the fused sweep."""
 
+from collections import Counter
+
 import numpy as np
 from one_sample import one_sample_p
 from sites import NEW, at_random, generic_law, record_sites, replayed
@@ -102,6 +104,16 @@ def lockstep(franchise, seed=0):
     for each in (franchise, in_floats, in_generic):
         each.audit()
     return sites, floats
+
+
+def drawn(step, outcome, draws, seed):
+    """How often a step of production leads to each outcome, each draw with a key of its own."""
+    source, counts = RandomStream(), Counter()
+    for draw in range(draws):
+        source.rekey(seed, 0, 0, draw, 0)
+        step(source)
+        counts[outcome()] += 1
+    return counts
 
 
 def p_of(counts, law):

@@ -2,12 +2,11 @@
 production source.
 """
 
-from collections.abc import Iterator, Sequence
-from typing import Any
+from collections.abc import Hashable, Iterator, Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
-from lumping import lump_matrix
 from one_sample import one_sample_p
 
 from hdpkit.franchise.franchise import Franchise
@@ -20,6 +19,23 @@ from hdpkit.testing.geweke import apply_moves
 from hdpkit.testing.states import to_histograms
 
 _STARTS, _FROM_POSTERIOR, _FROM_STATE = 1, 2, 3  # places of the streams
+
+
+class Lumped(NamedTuple):
+    """Values of a function of the state, in order of first appearance, and the chain between them."""
+
+    classes: list[Any]
+    matrix: npt.NDArray[np.float64]
+
+
+def lump_matrix(P: npt.ArrayLike, classes: Sequence[Hashable], pi: npt.ArrayLike) -> Lumped:
+    """The chain of a function of the state in equilibrium (Kemeny & Snell 1976, section 6.3)."""
+    number: dict[Any, int] = {}
+    member = [number.setdefault(value, len(number)) for value in classes]
+    indicator = np.eye(len(number))[member]
+    weights = np.asarray(pi)
+    flow = indicator.T @ (weights[:, None] * (np.asarray(P) @ indicator))
+    return Lumped(list(number), flow / (indicator.T @ weights)[:, None])
 
 
 def swept(
