@@ -11,14 +11,21 @@ import numpy as np
 
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint64_t
-from libc.string cimport memcpy
-from hdpkit.vectors cimport has_room, vector
+from hdpkit.vectors cimport vector
 
 from hdpkit.errors import DataError
 
 cdef enum:
     LONGEST = 10         # most bytes of a number
     BLOCK = 16           # cells that are checked together: the length of rows is a multiple
+
+
+cdef struct Reader:
+    const uint8_t *at
+    const uint8_t *end
+    int64_t place        # of the last change
+    int64_t change
+    bint broken
 
 
 cdef inline int put(vector[uint8_t] *out, uint64_t number) except -1 nogil:
@@ -86,90 +93,6 @@ cdef bytes as_bytes(vector[uint8_t] *out):
     return PyBytes_FromStringAndSize(<const char *>out.data(), <Py_ssize_t>out.size())
 
 
-cdef inline uint8_t *put_at(uint8_t *at, uint64_t number) noexcept nogil:
-    while number >= 128:
-        at[0] = <uint8_t>(number & 127 | 128)
-        at += 1
-        number >>= 7
-    at[0] = <uint8_t>number
-    return at + 1
-
-
-cdef void write_rows(Written *w, int32_t *cells, int64_t first, int64_t last, int64_t stride, int64_t n_slots) noexcept nogil:
-    """Encode the cells of the first n_slots of rows first .. last - 1; these are set to 0, as all others are."""
-    cdef int64_t v, b, k, i, room = 2 * LONGEST * (n_slots + BLOCK)
-    cdef int32_t any_
-    cdef int32_t *row
-    cdef uint8_t *at
-    w.size = 0
-    w.first = w.last = -1
-    w.starved = False
-    for v in range(first, last):
-        if w.size + room > <int64_t>w.out.size():
-            if not has_room(w.out, 2 * w.out.size() + room):
-                w.starved = True
-                return
-            w.out.resize(2 * w.out.size() + room)      # within the capacity
-        row = cells + v * stride
-        at = w.out.data() + w.size
-        for b in range((n_slots + BLOCK - 1) // BLOCK):
-            k = b * BLOCK
-            any_ = 0
-            for i in range(BLOCK):
-                any_ |= row[k + i]
-            if not any_:
-                continue
-            for i in range(k, k + BLOCK):
-                if row[i] == 0:
-                    continue
-                if w.first < 0:
-                    w.first = v * n_slots + i
-                    w.change = row[i]
-                else:
-                    at = put_at(at, <uint64_t>(v * n_slots + i - w.last))
-                    at = put_at(at, <uint64_t>(2 * <int64_t>row[i]) if row[i] > 0 else <uint64_t>(-2 * <int64_t>row[i] - 1))
-                w.last = v * n_slots + i
-                row[i] = 0
-        w.size = at - w.out.data()
-
-
-cdef bytes joined(vector[Written] *pieces):
-    """Concatenate encoded changes of consecutive rows."""
-    cdef vector[uint8_t] out
-    cdef Written *w
-    cdef int64_t i, last = -1
-    cdef size_t at, total = 0
-    for i in range(<int64_t>pieces.size()):
-        total += pieces.data()[i].size + 2 * LONGEST
-    out.reserve(total)
-    for i in range(<int64_t>pieces.size()):
-        w = pieces.data() + i
-        if w.starved:
-            raise MemoryError
-        if w.first < 0:
-            continue
-        put_change(&out, w.first - last, w.change)
-        at = out.size()
-        out.resize(at + w.size)
-        memcpy(out.data() + at, w.out.data(), w.size)
-        last = w.last
-    return as_bytes(&out)
-
-
-cdef void add_rows(Reader *r, int32_t *cells, int64_t first, int64_t last, int64_t stride, int64_t n_slots) noexcept nogil:
-    """Add changes to the cells of rows first .. last - 1; `check_whole` checks that all of them were read."""
-    cdef int64_t at = -n_slots, begin = first * n_slots, end = last * n_slots
-    cdef int32_t *row = NULL
-    while next_change(r):
-        if not begin <= r.place < end:
-            r.broken = True
-            break
-        if r.place >= at + n_slots:
-            at = r.place // n_slots * n_slots
-            row = cells + r.place // n_slots * stride
-        row[r.place - at] += <int32_t>r.change
-
-
 def write_sparse(const int64_t[::1] places not None, const int64_t[::1] changes not None):
     """Changes, all nonzero, at these ascending places, as bytes."""
     cdef vector[uint8_t] out
@@ -178,6 +101,39 @@ def write_sparse(const int64_t[::1] places not None, const int64_t[::1] changes 
         put_change(&out, places[i] - last, changes[i])
         last = places[i]
     return as_bytes(&out)
+
+
+def take_sparse(int32_t[:, ::1] cells not None, int64_t first, int64_t n_slots):
+    """The changes in cells by term, from term ``first`` on, and slot, as bytes; they are 0 then."""
+    cdef vector[uint8_t] out
+    cdef int64_t v, b, i, place, last = -1
+    cdef int32_t any_
+    cdef int32_t *row
+    with nogil:
+        for v in range(cells.shape[0]):
+            row = &cells[v, 0]
+            for b in range((n_slots + BLOCK - 1) // BLOCK):
+                any_ = 0
+                for i in range(b * BLOCK, (b + 1) * BLOCK):
+                    any_ |= row[i]
+                for i in range(b * BLOCK, (b + 1) * BLOCK if any_ else b * BLOCK):
+                    if row[i] != 0:
+                        place = (first + v) * n_slots + i
+                        put_change(&out, place - last, row[i])
+                        last, row[i] = place, 0
+    return as_bytes(&out)
+
+
+def add_sparse(bytes sparse not None, int32_t[:, ::1] cells not None, int64_t n_slots):
+    """Add changes to cells by term and slot."""
+    cdef Reader r = reader_of(sparse)
+    with nogil:
+        while next_change(&r):
+            if r.place >= cells.shape[0] * n_slots:
+                r.broken = True
+                break
+            cells[r.place // n_slots, r.place % n_slots] += <int32_t>r.change
+    check_whole(&r)
 
 
 def read_sparse(bytes sparse not None):

@@ -25,7 +25,7 @@ from hdpkit.franchise.topology import FixedHomes, Topology, keys_in
 from hdpkit.parts import Part, unfitting
 from hdpkit.priors import Dirichlet
 from hdpkit.random import ChoiceSource
-from hdpkit.steps._counts_walk import GraphCountsWalk, GraphWalk, ancestors
+from hdpkit.steps._counts_walk import GraphCountsWalk, GraphWalk
 from hdpkit.steps.counts_walk import GraphCountsReferenceWalk, GraphReferenceWalk
 
 WEIGHTS = "parent weights"
@@ -281,7 +281,7 @@ class GraphTopology(FixedHomes):
                 own = np.arange(first[number], first[number] + sizes[number])
                 nodes[number] = [own, *(self.begin_of_arms[own] + j for j in range(above.shape[1] - 1))]
         self.weights = ParentWeights(declarations, nodes, len(self.parent))
-        self._above = ancestors(self.parent, self.begin_of_arms)
+        self._above = _ancestors(self.parent, self.begin_of_arms)
 
     def sizes(self) -> Int64s:
         """Data customers of each restaurant: int64, shape (n_restaurants,)."""
@@ -383,6 +383,17 @@ class GraphTopology(FixedHomes):
         """Bytes of the arrays, without the weights."""
         arrays = (self.lead, self.parent, self.level, self.declaration, self.home, self.begin_of_arms)
         return sum(array.nbytes for array in (*arrays, *self._above))
+
+
+def _ancestors(parent: Int32s, begin: Int64s) -> tuple[Int64s, Int32s]:
+    """Each restaurant and all above it, largest number first: those of restaurant r from start[r] on."""
+    above: list[list[int]] = []
+    up, first = parent.tolist(), begin.tolist()
+    for r in range(len(begin) - 1):
+        parents = [up[arm] for arm in (r, *range(first[r], first[r + 1])) if up[arm] >= 0]
+        above.append(sorted({r}.union(*(above[p] for p in parents)), reverse=True))
+    start = np.cumsum([0, *map(len, above)])
+    return start, np.fromiter((p for own in above for p in own), np.int32, int(start[-1]))
 
 
 def _log_of_tables(n: Int64s, tables: Int64s, theta: Floats, d: Floats) -> float:

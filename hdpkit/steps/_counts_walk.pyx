@@ -27,10 +27,6 @@ from hdpkit.steps._walk cimport Root, Walk
 from hdpkit.random._source cimport ChoiceSource, choice_source
 from hdpkit.vectors cimport vector
 
-cdef extern from "<algorithm>" namespace "std" nogil:
-    void sort(int32_t *first, int32_t *last)
-
-
 cdef int failed(int32_t dish) except -1:
     raise FloatingPointError(f"tables of dish {dish} can't be drawn")
 
@@ -47,6 +43,14 @@ cdef inline double opening(Ratios *ratios, double n, double t) noexcept nogil:
 
 cdef class CountsWalk(Walk):
     """Seats customers over a store of counts whose root is a restaurant of latent dishes, or has weights."""
+
+    cdef CountsStore counts
+    cdef const int32_t[::1] declaration    # of each restaurant
+    cdef vector[Ratios] ratios             # of each declaration, whose restaurants share a discount
+    cdef vector[int64_t] customers         # by declaration: the most customers of a dish in the scanned restaurants
+    cdef vector[int64_t] tables
+    cdef int32_t seen                      # the restaurant scanned last, with its ancestors; -1 for none
+    cdef int closes                        # at how many restaurants a table closes as the customer leaves
 
     def __cinit__(self, Seating store not None, DishSlots slots not None, parent, home, concentration, discount,
                   Root root not None, declaration):
@@ -72,7 +76,6 @@ cdef class CountsWalk(Walk):
     # ------------------------------------------------------------------ room for the ratios of a step
 
     cdef int begin(self) except -1:
-        """Begin a step: the store may have changed since the last one."""
         cdef size_t i
         self.seen = -1
         for i in range(self.customers.size()):
@@ -84,7 +87,7 @@ cdef class CountsWalk(Walk):
         """Compute the ratios for all dishes of a restaurant and of its ancestors, if necessary.
 
         Call it before a step changes anything, between `begin` and the end of a step that changes the seating
-        only by `take_out` and `seat_indicated`.
+        only by `take_out` and `bring_back`.
         """
         cdef int32_t r, place, which
         cdef Entry *entry
@@ -132,16 +135,16 @@ cdef class CountsWalk(Walk):
             node = self.parent[node]
         return closes
 
-    cdef int indicators(self, int32_t node, int32_t dish, choice_source *source) except -2 nogil:
+    cdef bint stays(self, int32_t node, int32_t dish, choice_source *source) except -1 nogil:
         """Draw a customer's indicators: at how many restaurants, from this one up, it represents a table.
 
-        u = 1 with probability t / n. Returns `STAYS` if, at any of them, the customer represents the only
-        table of a dish with several customers: given the others, any other dish and u = 0 then have
-        probability 0.
+        u = 1 with probability t / n. It stays if, at any of them, it represents the only table of a dish with several
+        customers: given the others, any other dish and u = 0 then have probability 0.
         """
-        cdef int closes = 0
         cdef int64_t yes
         cdef Entry *entry
+        self.cover(node)
+        self.closes = 0
         while node > 0:
             entry = self.store.entries(node) + self.store.find(node, dish)
             if entry.tables < entry.customers:
@@ -150,12 +153,12 @@ cdef class CountsWalk(Walk):
                     with gil:
                         failed(dish)
                 if yes == 0:
-                    return closes
+                    return False
                 if entry.tables == 1:
-                    return STAYS
-            closes += 1
+                    return True
+            self.closes += 1
             node = self.parent[node]
-        return closes
+        return False
 
     cdef int take_out(self, int32_t customer, int32_t node, int32_t dish, int closes) except -1 nogil:
         """Remove a customer, with a table at this many restaurants. Returns 1 if the dish is gone."""
@@ -167,6 +170,9 @@ cdef class CountsWalk(Walk):
             customer = ANONYMOUS
             node = self.parent[node]
         return gone and self.root.loses_dishes()
+
+    cdef int take_away(self, int32_t customer, int32_t node, int32_t dish, choice_source *source) except -1 nogil:
+        return self.take_out(customer, node, dish, self.closes)
 
     cdef int unseat_customer(self, int32_t customer, int32_t node, int32_t dish,
                              choice_source *source) except -1 nogil:
@@ -182,7 +188,7 @@ cdef class CountsWalk(Walk):
 
     # ------------------------------------------------------------------ customers who enter, with indicators
 
-    cdef int fill_weights(self, int32_t node) except -1 nogil:
+    cdef int weigh(self, int32_t node) except -1 nogil:
         """Compute into `row` the factor of p(z, u) for a customer with each live dish, and with a new dish.
 
         W_r(k) = [(u = 0) + (theta + d T_r) (u = 1) W_parent(k)] / (theta + c_r), from the root down; the row
@@ -217,7 +223,7 @@ cdef class CountsWalk(Walk):
                                 + sharing(ratios, entry.customers, entry.tables) * inverse)
         return 0
 
-    cdef int seat_indicated(self, int32_t customer, int32_t node, int32_t dish, choice_source *source) except -1 nogil:
+    cdef int bring_back(self, int32_t customer, int32_t node, int32_t dish, choice_source *source) except -1 nogil:
         """Seat a customer with this dish; its indicators are drawn from this restaurant up."""
         cdef int32_t step, r, place, last, which, as_customer = customer
         cdef int64_t opens
@@ -282,47 +288,6 @@ cdef class CountsWalk(Walk):
 #
 # P_r = [c_rk - d t_rk + (theta + d T_r) sum_a w_a P_parent(a)] / (theta + c_r), with sums over the arms a of
 # restaurant r (`hdpkit.franchise.several_parents`). The readable twin is in `hdpkit.steps.counts_walk`.
-
-def ancestors(const int32_t[::1] parent not None, const int64_t[::1] begin not None):
-    """Each restaurant and all above it, largest number first.
-
-    ``parent`` has the restaurant above each node of a store, -1 for the root; nodes begin[r] .. begin[r + 1] - 1 are
-    the arms of restaurant r to its second and further parents. Returns ``start`` (int64, one more than restaurants)
-    and ``above`` (int32); those of restaurant r are above[start[r]:start[r + 1]].
-    """
-    cdef vector[int32_t] found, seen
-    cdef vector[int64_t] ends
-    cdef int64_t n = begin.shape[0] - 1, i, a, arm, p
-    cdef int32_t r
-    seen.assign(n, -1)
-    ends.push_back(0)
-    with nogil:
-        for r in range(<int32_t>n):
-            found.push_back(r)
-            for a in range(begin[r + 1] - begin[r] + 1):
-                arm = r if a == 0 else begin[r] + a - 1
-                p = parent[arm]
-                if p < 0:
-                    continue
-                for i in range(ends[p], ends[p + 1]):
-                    if seen[found[i]] != r:
-                        seen[found[i]] = r
-                        found.push_back(found[i])
-            sort(found.data() + ends[r], found.data() + found.size())
-            for i in range((<int64_t>found.size() - ends[r]) // 2):     # largest first
-                p = found[ends[r] + i]
-                found[ends[r] + i] = found[found.size() - 1 - i]
-                found[found.size() - 1 - i] = <int32_t>p
-            ends.push_back(<int64_t>found.size())
-    starts, above = np.empty(n + 1, dtype=np.int64), np.empty(found.size(), dtype=np.int32)
-    cdef int64_t[::1] to_start = starts
-    cdef int32_t[::1] to_above = above
-    for i in range(n + 1):
-        to_start[i] = ends[i]
-    for i in range(<int64_t>found.size()):
-        to_above[i] = found[i]
-    return starts, above
-
 
 cdef class GraphWalk(Walk):
     """Seats customers of restaurants with several parents over any compiled store."""

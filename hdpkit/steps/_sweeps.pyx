@@ -13,7 +13,6 @@ from libc.stdint cimport int8_t, int32_t, int64_t
 from hdpkit.measures._measure cimport CompiledBank, measure_block, measure_t, pending_exception
 from hdpkit.stores._explicit cimport ExplicitStore
 from hdpkit.stores._seating cimport ENTRY_WORDS, Node
-from hdpkit.steps._counts_walk cimport STAYS, CountsWalk
 from hdpkit.steps._table_counts cimport draw_tables_of, restaurants_of
 from hdpkit.steps._walk cimport Walk
 from hdpkit._arguments cimport whole
@@ -199,14 +198,24 @@ def index_units(ExplicitStore store not None, const int32_t[::1] home not None,
                 bint with_customers):
     """Units of a level: the tables of its restaurants, and data customers seated one level above.
 
-    They are in the order of their first data customers, which doesn't depend on table numbers.
+    They are in the order of their first data customers, which doesn't depend on table numbers. Units without tables
+    below don't change when tables get other dishes: the same object is returned until a customer moves.
     """
-    cdef Units units = Units()
+    cdef Units units
     cdef vector[int32_t] unit_of_table, unit_of_customer
     cdef vector[int32_t] table_unit, tables_seen
     cdef vector[int64_t] fill
     cdef int64_t i, n = store.n_customers, start
     cdef int32_t table, unit, below, t
+    cdef bint flat = True           # whether no unit has tables below it
+    asked = level, with_customers
+    if store.units_at != store.changes:
+        store.units_found = None
+    elif store.units_found is not None and asked in store.units_found:
+        units = store.units_found[asked]
+        units.kept(store)
+        return units
+    units = Units()
     unit_of_table.assign(store.pool.size(), -1)
     unit_of_customer.assign(n, -1)
     with nogil:
@@ -227,6 +236,7 @@ def index_units(ExplicitStore store not None, const int32_t[::1] home not None,
                     tables_seen.resize(start)
                     break
                 tables_seen.push_back(table)
+                flat = flat and node_level[store.pool[table].node] == level
                 if node_level[store.pool[table].node] == level:
                     unit = <int32_t>units.code.size()
                     units.code.push_back(~table)
@@ -261,6 +271,9 @@ def index_units(ExplicitStore store not None, const int32_t[::1] home not None,
             units.table[fill[unit]] = tables_seen[i]
             fill[unit] += 1
     units.found_in(store, level)
+    if flat:
+        store.units_found = {**(store.units_found or {}), asked: units}
+        store.units_at = store.changes
     return units
 
 
@@ -274,13 +287,35 @@ cdef inline int ready_weights(Walk walk, vector[double] *weights) except -1 nogi
     return 0
 
 
+cdef int seat_drawn(Walk walk, measure_t *measure, int32_t customer, vector[double] *weights, bint again,
+                    choice_source *source) except -1 nogil:
+    """Draw the dish of a customer from P_home(k) f_k(x) over live dishes and a new one, and seat it, perhaps ``again``."""
+    cdef int32_t node = walk.home[customer], dish = -1
+    cdef int64_t n_live, chosen = -1
+    if again:
+        walk.weigh(node)
+    else:
+        walk.fill_row(node)
+    n_live = walk.slots.live.size()
+    weights.resize(n_live + 1)
+    if measure.predictive(measure.self, customer, walk.slots.live.data(), n_live, weights.data()) >= 0:
+        chosen = choose_dish(walk, measure, &customer, 1, n_live, weights.data(), source)
+    if take_chosen(walk, chosen, &customer, 1, &dish):
+        return fail("the conditional", customer) if again else fail("the predictive", customer)
+    if again:
+        walk.bring_back(customer, node, dish, source)
+    else:
+        walk.seat_customer(customer, node, dish, source)
+    if measure.add(measure.self, dish, &customer, 1) < 0:
+        fail("the addition", customer)
+    return 0
+
+
 cdef int reseat_one(Walk walk, measure_t *measure, int32_t customer, vector[double] *weights,
                     choice_source *source) except -1 nogil:
-    """Table Gibbs for one customer: remove it, draw from P_home(k) f_k(x) over live dishes and a new one, seat it."""
+    """Table Gibbs for one customer: remove it, unless it can't move, draw its dish and seat it again."""
     cdef int32_t node = walk.home[customer]
     cdef int32_t dish = walk.store.dish_at(customer)
-    cdef int64_t n_live, chosen = -1
-    cdef double *w
     if dish < 0:
         with gil:
             misplaced(customer, "seated", "Start the franchise, or seat the customer first.")
@@ -290,22 +325,13 @@ cdef int reseat_one(Walk walk, measure_t *measure, int32_t customer, vector[doub
         walk.seat_customer(customer, node, dish, source)
         return 0
     ready_weights(walk, weights)
+    if walk.stays(node, dish, source):
+        return 0
     if measure.remove(measure.self, dish, &customer, 1) < 0:
         fail("removal", customer)
-    if walk.unseat_customer(customer, node, dish, source):
+    if walk.take_away(customer, node, dish, source):
         walk.slots.death(dish)
-    walk.fill_row(node)
-    n_live = walk.slots.live.size()
-    weights.resize(n_live + 1)
-    w = weights.data()
-    if measure.predictive(measure.self, customer, walk.slots.live.data(), n_live, w) >= 0:
-        chosen = choose_dish(walk, measure, &customer, 1, n_live, w, source)
-    if take_chosen(walk, chosen, &customer, 1, &dish):
-        return fail("the conditional", customer)
-    walk.seat_customer(customer, node, dish, source)
-    if measure.add(measure.self, dish, &customer, 1) < 0:
-        fail("the addition", customer)
-    return 0
+    return seat_drawn(walk, measure, customer, weights, True, source)
 
 
 def reseat(Walk walk not None, CompiledBank bank not None, int64_t first, int64_t last,
@@ -315,6 +341,7 @@ def reseat(Walk walk not None, CompiledBank bank not None, int64_t first, int64_
     cdef vector[double] weights
     cdef vector[int32_t] nodes       # whose tables are drawn at the end
     walk.check_dishes()
+    walk.begin()
     with nogil:
         restaurants_of(walk, first, last, &nodes)
         for i in range(first, last):
@@ -325,11 +352,10 @@ def reseat(Walk walk not None, CompiledBank bank not None, int64_t first, int64_
 def enter(Walk walk not None, CompiledBank bank not None, int64_t first, int64_t last,
           ChoiceSource source not None):
     """Seat unseated customers first .. last - 1 in order, from the predictive given the seated ones."""
-    cdef int64_t i, n_live, chosen
+    cdef int64_t i
     cdef int32_t customer, dish
     cdef vector[double] weights
     cdef vector[int32_t] nodes       # whose tables are drawn at the end
-    cdef measure_t *measure = &bank.c
     walk.check_dishes()
     with nogil:
         restaurants_of(walk, first, last, &nodes)
@@ -342,18 +368,8 @@ def enter(Walk walk not None, CompiledBank bank not None, int64_t first, int64_t
             dish = walk.root.given(customer)
             if dish >= 0:
                 walk.seat_customer(customer, walk.home[customer], dish, &source.c)
-                continue
-            walk.fill_row(walk.home[customer])
-            n_live = walk.slots.live.size()
-            weights.resize(n_live + 1)
-            chosen = -1
-            if measure.predictive(measure.self, customer, walk.slots.live.data(), n_live, weights.data()) >= 0:
-                chosen = choose_dish(walk, measure, &customer, 1, n_live, weights.data(), &source.c)
-            if take_chosen(walk, chosen, &customer, 1, &dish):
-                fail("the predictive", customer)
-            walk.seat_customer(customer, walk.home[customer], dish, &source.c)
-            if measure.add(measure.self, dish, &customer, 1) < 0:
-                fail("the addition", customer)
+            else:
+                seat_drawn(walk, &bank.c, customer, &weights, False, &source.c)
         draw_tables_of(walk, &nodes, &source.c)
 
 
@@ -892,57 +908,3 @@ def reseat_groups(Walk walk not None, CompiledBank bank not None, const int32_t[
         with nogil:
             accepted += group.propose(scratch, launches)
     return accepted
-
-
-# ------------------------------------------------------------------------------------------- indicators
-# Table Gibbs over counts by table indicators (the readable twin: `counts_walk`).
-
-cdef int reseat_indicated_one(CountsWalk walk, measure_t *measure, int32_t customer, vector[double] *weights,
-                              choice_source *source) except -1 nogil:
-    """Draw the customer's indicators; unless it can't move, remove it and draw dish and indicators again."""
-    cdef int32_t node = walk.home[customer]
-    cdef int32_t dish = walk.store.dish_at(customer)
-    cdef int64_t n_live, i, chosen = -1
-    cdef int closes
-    cdef size_t room = walk.slots.live.size() + 2
-    cdef double *w
-    if dish < 0:
-        with gil:
-            misplaced(customer, "seated", "Start the franchise, or seat the customer first.")
-    walk.ready(node)
-    walk.cover(node)
-    if weights.capacity() < room:
-        weights.reserve(room + room // 2)
-    closes = walk.indicators(node, dish, source)
-    if closes == STAYS:
-        return 0
-    if measure.remove(measure.self, dish, &customer, 1) < 0:
-        fail("removal", customer)
-    if walk.take_out(customer, node, dish, closes):
-        walk.slots.death(dish)
-    walk.fill_weights(node)
-    n_live = walk.slots.live.size()
-    weights.resize(n_live + 1)
-    w = weights.data()
-    if measure.predictive(measure.self, customer, walk.slots.live.data(), n_live, w) >= 0:
-        for i in range(n_live + 1):
-            w[i] *= walk.row[i]
-        chosen = source.choose(source.state, w, n_live + 1)
-    if take_chosen(walk, chosen, &customer, 1, &dish):
-        return fail("the conditional", customer)
-    walk.seat_indicated(customer, node, dish, source)
-    if measure.add(measure.self, dish, &customer, 1) < 0:
-        fail("the addition", customer)
-    return 0
-
-
-def reseat_indicated(CountsWalk walk not None, CompiledBank bank not None, int64_t first, int64_t last,
-                     ChoiceSource source not None):
-    """Reseat data customers first .. last - 1, one after the other."""
-    cdef int64_t i
-    cdef vector[double] weights
-    walk.check_dishes()
-    walk.begin()
-    with nogil:
-        for i in range(first, last):
-            reseat_indicated_one(walk, &bank.c, <int32_t>i, &weights, &source.c)

@@ -99,3 +99,8 @@ cdef class Walk:
                            choice_source *source) except -1 nogil
     cdef int unseat_customer(self, int32_t customer, int32_t node, int32_t dish,
                              choice_source *source) except -1 nogil
+    cdef int begin(self) except -1
+    cdef bint stays(self, int32_t node, int32_t dish, choice_source *source) except -1 nogil
+    cdef int take_away(self, int32_t customer, int32_t node, int32_t dish, choice_source *source) except -1 nogil
+    cdef int weigh(self, int32_t node) except -1 nogil
+    cdef int bring_back(self, int32_t customer, int32_t node, int32_t dish, choice_source *source) except -1 nogil

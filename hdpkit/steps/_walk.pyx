@@ -424,6 +424,29 @@ cdef class Walk:
             r = self.parent[r]
         return self.root.loses_dishes()
 
+    # ------------------------------------------------------------------ customers who are reseated
+    # Over counts with numbers of tables (`CountsWalk`) by indicators, which are drawn first.
+
+    cdef int begin(self) except -1:
+        """Begin a sweep: the store may have changed since the last one."""
+        return 0
+
+    cdef bint stays(self, int32_t node, int32_t dish, choice_source *source) except -1 nogil:
+        """Whether a customer of this dish can't leave it; nothing changes."""
+        return False
+
+    cdef int take_away(self, int32_t customer, int32_t node, int32_t dish, choice_source *source) except -1 nogil:
+        """Remove a customer who doesn't stay. Returns 1 if the dish is gone."""
+        return self.unseat_customer(customer, node, dish, source)
+
+    cdef int weigh(self, int32_t node) except -1 nogil:
+        """Compute the weight of every live dish and of a new one into `row`."""
+        return self.fill_row(node)
+
+    cdef int bring_back(self, int32_t customer, int32_t node, int32_t dish, choice_source *source) except -1 nogil:
+        """Seat the customer with the dish that was drawn."""
+        return self.seat_customer(customer, node, dish, source)
+
     # ------------------------------------------------------------------ for Python
 
     def prior_row(self, int32_t node):

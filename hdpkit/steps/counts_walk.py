@@ -18,13 +18,11 @@ from hdpkit.arrays import Floats
 from hdpkit.measures.bank import StatisticsBank
 from hdpkit.random import ChoiceSource
 from hdpkit.steps import sweeps
-from hdpkit.steps._sweeps import reseat_indicated
 from hdpkit.steps.step import MORE
 from hdpkit.steps.sweeps import _add, _draw
 from hdpkit.steps.walk import ReferenceWalk
 from hdpkit.stirling import one_alone, one_opens, one_shares
 from hdpkit.stores import Detail, detail_of
-from hdpkit.stores._counts import CountsStore
 
 ANONYMOUS = -1  # a table as a customer of the parent
 
@@ -243,5 +241,4 @@ def reseat(
 
 # Levels and roots of franchises whose state has numbers of tables, over counts.
 for _depths, _roots in ((None, frozenset({"restaurant"})), (MORE, frozenset({"weights", "fixed"}))):
-    sweeps.reseat.compiled(reseat_indicated, stores=frozenset({CountsStore}), depths=_depths, roots=_roots)
     sweeps.reseat.kernel("reference", reseat, depths=_depths, roots=_roots, detail=Detail.COUNTS)

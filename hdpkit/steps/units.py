@@ -229,12 +229,11 @@ def move_units(
 
 
 _RESTAURANT, _PLAIN = frozenset({"restaurant"}), frozenset({DirichletMultinomialBank, BurstyBank})
-for _step in (index_units, unit_dishes, resample_dish):
-    _step.kernel(
-        "fused", getattr(fused_blocks, _step.name),
-        stores=COMPILED_STORES, banks=_PLAIN, depths=TWO, roots=frozenset({"restaurant", "weights", "fixed"}),
-        within=lambda bank, numbers: bank.serves_blocks,
-    )  # fmt: skip
+resample_dish.kernel(
+    "fused", fused_blocks.resample_dish,
+    stores=COMPILED_STORES, banks=_PLAIN, depths=TWO, roots=frozenset({"restaurant", "weights", "fixed"}),
+    within=lambda bank, numbers: bank.serves_blocks,
+)  # fmt: skip
 # With weights, which split-merge integrates out, and with tables of words it uses the generic code.
 scan_units.kernel(
     "fused", fused_blocks.scan_units,

@@ -100,6 +100,7 @@ cdef cppclass SeatingDraw:
     int32_t *dish
     int32_t *above
     int64_t n_tables
+    const int32_t *bin_node
     const int32_t *bin_dish
     const int32_t *bin_size
     const int32_t *bin_count
@@ -117,14 +118,15 @@ cdef cppclass SeatingDraw:
         else:
             this.above[~customer] = <int32_t>this.n_tables
 
-    inline void open(int32_t node, int32_t dish) noexcept nogil:
-        this.node[this.n_tables] = node
-        this.dish[this.n_tables] = dish
+    inline void open(int64_t b) noexcept nogil:
+        """Open a table of bin b."""
+        this.node[this.n_tables] = this.bin_node[b]
+        this.dish[this.n_tables] = this.bin_dish[b]
         this.n_tables += 1
 
 
-cdef int misfit(int32_t node) except -1 with gil:
-    raise StateError("histograms", f"of restaurant {node}", "of the customers of each dish there",
+cdef int misfit() except -1 with gil:
+    raise StateError("histograms", "of other customers", "of the customers of each dish in each restaurant",
                      "Pass what freeze() returned.")
 
 
@@ -157,13 +159,13 @@ cdef int seat_all(SeatingDraw *drawn, int64_t n, const int32_t *who, const int32
             place += <int64_t>drawn.bin_size[b] * drawn.bin_count[b]
             stop[d] = place
         if place != k:
-            misfit(node)
+            misfit()
         for j in range(i, end):
             d = what[j]
             if d < 0:
                 continue
             if start[d] >= stop[d]:
-                misfit(node)
+                misfit()
             order[start[d]] = j if who == NULL else who[j]
             start[d] += 1
         place = 0
@@ -178,7 +180,7 @@ cdef int seat_all(SeatingDraw *drawn, int64_t n, const int32_t *who, const int32
                     for j in range(drawn.bin_size[b]):
                         drawn.seat_at(<int32_t>order[place])
                         place += 1
-                    drawn.open(node, d)
+                    drawn.open(b)
                 b += 1
         i = end
     return 0
@@ -454,26 +456,28 @@ def draw_sizes(frozen, ChoiceSource source not None, discount=None):
 # ------------------------------------------------------------------------- seats given sizes
 
 def seat_out(frozen, const int32_t[::1] home not None, const int32_t[::1] parent not None,
-             const int32_t[::1] level not None, ChoiceSource source not None):
-    """Draw a labelled seating uniformly among those that fit dishes and histograms."""
-    found = columns(frozen, "dish", *SIZES)
-    cdef const int32_t[::1] dish = found[0]
-    cdef const int32_t[::1] bin_node = found[1]
-    cdef const int32_t[::1] bin_dish = found[2]
-    cdef const int32_t[::1] bin_size = found[3]
-    cdef const int32_t[::1] bin_count = found[4]
-    cdef int64_t n = home.shape[0], n_bins = bin_node.shape[0]
-    check_length("dish", dish.shape[0], n)
-    check_length("bin_dish", bin_dish.shape[0], n_bins)
-    check_length("bin_size", bin_size.shape[0], n_bins)
-    check_length("bin_count", bin_count.shape[0], n_bins)
-    check_numbers32("bin_node", bin_node, 0, parent.shape[0] - 1)
-    check_numbers32("bin_dish", bin_dish, 0, LARGEST - 1)
-    check_numbers32("bin_size", bin_size, 1, n)
-    check_numbers32("bin_count", bin_count, 1, n)
+             const int32_t[::1] level not None, ChoiceSource source not None, lead=None):
+    """Draw a labelled seating uniformly among those that fit dishes and histograms.
+
+    Where restaurants have several parents, the customers of a dish are dealt to the tables of all arms of a restaurant:
+    the nodes of which it is the ``lead``.
+    """
+    dish, node, *bins = columns(frozen, "dish", *SIZES)
+    n = len(dish)
+    check_length("dish", n, home.shape[0])
+    for name, column, low, high in zip(SIZES, (node, *bins), (0, 0, 1, 1), (parent.shape[0] - 1, LARGEST - 1, n, n)):
+        check_length(name, len(column), len(node))
+        check_numbers32(name, column, low, high)
     check_numbers32("dish", dish, -1, LARGEST - 1)
-    seats = seats_of(start_of(dish), start_of(bin_node), start_of(bin_dish), start_of(bin_size), start_of(bin_count),
-                     n_bins, home, parent, level, source)
+    of = node
+    if lead is not None:
+        order = np.lexsort((bins[0], lead[node]))
+        node, *bins = (column[order] for column in (node, *bins))
+        of = np.ascontiguousarray(lead[node], dtype=np.int32)
+    cdef const int32_t[::1] dishes = dish, of_bin = of, bin_node = node, bin_dish = bins[0]
+    cdef const int32_t[::1] bin_size = bins[1], bin_count = bins[2]
+    seats = seats_of(start_of(dishes), start_of(of_bin), start_of(bin_node), start_of(bin_dish), start_of(bin_size),
+                     start_of(bin_count), len(node), home, parent, level, lead is not None, source)
     return dict(zip(SEATS, seats))
 
 
@@ -490,32 +494,35 @@ def draw_seats(HistogramStore store not None, ExplicitStore labelled not None, c
                 store.sizes_of(node, place, &sizes, &counts)
                 nodes.resize(sizes.size(), node)
                 dishes.resize(sizes.size(), store.entries(node)[place].dish)
-    labelled.replace(list(seats_of(dish.data(), nodes.data(), dishes.data(), sizes.data(), counts.data(), nodes.size(),
-                                   home, parent, level, source)))
+    labelled.replace(list(seats_of(dish.data(), nodes.data(), nodes.data(), dishes.data(), sizes.data(), counts.data(),
+                                   nodes.size(), home, parent, level, False, source)))
 
 
-cdef tuple seats_of(const int32_t *dish, const int32_t *bin_node, const int32_t *bin_dish, const int32_t *bin_size,
-                    const int32_t *bin_count, int64_t n_bins, const int32_t[::1] home, const int32_t[::1] parent,
-                    const int32_t[::1] level, ChoiceSource source):
-    """The arrays of a labelled seating that is drawn, given the dish of each customer of ``home`` and the bins."""
+cdef tuple seats_of(const int32_t *dish, const int32_t *of_bin, const int32_t *bin_node, const int32_t *bin_dish,
+                    const int32_t *bin_size, const int32_t *bin_count, int64_t n_bins, const int32_t[::1] home,
+                    const int32_t[::1] parent, const int32_t[::1] level, bint graph, ChoiceSource source):
+    """The arrays of a labelled seating that is drawn, given the dish of each customer of ``home`` and the bins.
+
+    ``of_bin`` has the restaurant of each bin, ``bin_node`` the node where its tables stand.
+    """
     cdef int64_t n = home.shape[0], n_nodes = parent.shape[0]
     cdef int64_t n_dishes = 0, n_levels = 0, n_tables = 0, i
-    cdef int32_t at_level
+    cdef int32_t at_level, node
     cdef bint deepest = True, ordered = True     # all data customers are in the last level, in order of their restaurants
     check_length("level", level.shape[0], n_nodes)
     check_numbers32("home", home, 0, n_nodes - 1)
     for i in range(n_bins):
-        if i > 0 and bin_node[i] < bin_node[i - 1]:
-            refuse("bin_node", bin_node[i], f"{bin_node[i - 1]} or more, because bins are sorted by restaurant",
+        if i > 0 and of_bin[i] < of_bin[i - 1]:
+            refuse("bin_node", of_bin[i], f"{of_bin[i - 1]} or more, because bins are sorted by restaurant",
                    "Pass what freeze() returned.")
-        if i > 0 and bin_node[i] == bin_node[i - 1] and bin_dish[i] < bin_dish[i - 1]:
+        if i > 0 and of_bin[i] == of_bin[i - 1] and bin_dish[i] < bin_dish[i - 1]:
             refuse("bin_dish", bin_dish[i], f"{bin_dish[i - 1]} or more, because a restaurant's bins are sorted by dish",
                    "Pass what freeze() returned.")
         n_tables += bin_count[i]
         n_dishes = max(n_dishes, bin_dish[i] + 1)
     for i in range(n_nodes):
         if (parent[i] != -1 or level[i] != 0) if i == 0 else (
-                not 0 <= parent[i] < i or level[i] != level[parent[i]] + 1):
+                not graph and (not 0 <= parent[i] < i or level[i] != level[parent[i]] + 1)):
             refuse("parent", parent[i], "-1 for restaurant 0, a smaller number one level above for any other",
                    "Pass the arrays of a topology.")
         n_levels = max(n_levels, level[i] + 1)
@@ -541,12 +548,13 @@ cdef tuple seats_of(const int32_t *dish, const int32_t *bin_node, const int32_t 
         drawn.dish = &t[1, 0]
         drawn.above = &t[2, 0]
     drawn.n_tables = 0
+    drawn.bin_node = bin_node
     drawn.bin_dish = bin_dish
     drawn.bin_size = bin_size
     drawn.bin_count = bin_count
     with nogil:
         for i in range(n_bins):
-            first_bin[bin_node[i] + 1] += 1
+            first_bin[of_bin[i] + 1] += 1
         for i in range(n_nodes):
             first_bin[i + 1] += first_bin[i]
         drawn.first_bin = first_bin.data()
@@ -563,94 +571,17 @@ cdef tuple seats_of(const int32_t *dish, const int32_t *bin_node, const int32_t 
                     who.push_back(<int32_t>i)
                     where.push_back(home[i])
                     what.push_back(dish[i])
-            for i in range(first_table, before):
-                who.push_back(~<int32_t>i)
-                where.push_back(parent[drawn.node[i]])
-                what.push_back(drawn.dish[i])
+            # In a graph a parent may be several levels up.
+            for i in range(0 if graph else first_table, before):
+                node = parent[drawn.node[i]]
+                if level[node] == at_level:
+                    who.push_back(~<int32_t>i)
+                    where.push_back(node)
+                    what.push_back(drawn.dish[i])
             first_table = before
             if not is_sorted(where.data(), where.data() + where.size()):
                 by_restaurant(&where, &who, &what, n_nodes)
             seat_all(&drawn, <int64_t>who.size(), who.data(), where.data(), what.data(), n_dishes, &source.c)
+        if drawn.n_tables < n_tables:       # a restaurant with tables has no customers
+            misfit()
     return (seat, *tables)
-
-
-# ------------------------------------------------------------------------- restaurants with several parents
-
-def misfit_of_arms():
-    raise StateError("histograms", "of other customers", "of the customers of each dish in each restaurant",
-                     "Pass what freeze() returned.")
-
-
-def _places(pairs, keys):
-    """Place of each key among the pairs, which are ascending; raises an error if one isn't there."""
-    places = np.searchsorted(pairs, keys)
-    if np.any(places == len(pairs)) or not np.array_equal(pairs[places], keys):
-        misfit_of_arms()
-    return places
-
-
-def seat_out_arms(frozen, home, parent, level, ChoiceSource source not None, lead):
-    """Draw a labelled seating uniformly among those that fit dishes and histograms, where restaurants have several parents.
-
-    The customers of a restaurant who eat a dish are dealt to the tables of all its arms, the nodes of which it is
-    the ``lead``; from the deepest level up.
-    """
-    dish, node, served, size, count = columns(frozen, "dish", *SIZES)
-    base = int(max(served.max(initial=0), dish.max(initial=0))) + 1
-    own = lead[node].astype(np.int64) * base + served
-    by_pair = np.argsort(own, kind="stable")     # bins, those of one restaurant and dish together
-    pairs, first_bin, n_bins = np.unique(own[by_pair], return_index=True, return_counts=True)
-    last_bin = first_bin + n_bins
-    begin = np.zeros(len(pairs) + 1, dtype=np.int64)     # of the customers of each pair
-    np.cumsum(np.add.reduceat((size.astype(np.int64) * count)[by_pair], first_bin) if len(pairs) else [], out=begin[1:])
-    seated = np.flatnonzero(dish >= 0)
-    of = _places(pairs, np.asarray(home)[seated].astype(np.int64) * base + dish[seated])
-    above, upper = parent[node].astype(np.int64), np.full(len(node), -1, dtype=np.int64)     # pair of a bin's tables
-    lower = above >= 0
-    upper[lower] = _places(pairs, above[lower] * base + served[lower])
-    seats = np.bincount(of, minlength=len(pairs)) + np.bincount(upper[lower], count[lower], len(pairs)).astype(np.int64)
-    if not np.array_equal(seats, np.diff(begin)):
-        misfit_of_arms()
-    order = np.argsort(-np.asarray(level)[pairs // base], kind="stable") if len(pairs) else np.empty(0, dtype=np.int64)
-    seat = np.full(len(dish), -1, dtype=np.int32)
-    tables = np.full((3, int(count.sum(dtype=np.int64))), -1, dtype=np.int32)
-    cdef const int64_t[::1] p_order = order, p_first = first_bin, p_last = last_bin, p_begin = begin
-    cdef const int64_t[::1] p_bin = by_pair, p_upper = upper, p_seated = seated, p_of = of
-    cdef const int32_t[::1] p_node = node, p_dish = served, p_size = size, p_count = count
-    cdef int32_t[::1] p_seat = seat
-    cdef int32_t[:, ::1] t = tables
-    guests = np.empty(int(begin[len(pairs)]), dtype=np.int64)
-    filled = begin[:len(pairs)].copy()
-    cdef int64_t[::1] g = guests, f = filled
-    cdef int64_t i, j, k, pair, b, bin, place, table = 0
-    cdef int32_t who
-    cdef bint mixed
-    with nogil:
-        for i in range(p_seated.shape[0]):
-            g[f[p_of[i]]] = p_seated[i]
-            f[p_of[i]] += 1
-        for i in range(p_order.shape[0]):
-            pair = p_order[i]
-            bin = p_bin[p_first[pair]]
-            mixed = p_last[pair] - p_first[pair] > 1 or (p_count[bin] > 1 and p_size[bin] > 1)
-            place = p_begin[pair]
-            if mixed and shuffle(&source.c, &g[place], p_begin[pair + 1] - place) < 0:
-                with gil:
-                    raise FloatingPointError("a labelled seating can't be drawn")
-            for b in range(p_first[pair], p_last[pair]):
-                bin = p_bin[b]
-                for j in range(p_count[bin]):
-                    for k in range(p_size[bin]):
-                        who = <int32_t>g[place]
-                        place += 1
-                        if who >= 0:
-                            p_seat[who] = <int32_t>table
-                        else:
-                            t[2, ~who] = <int32_t>table
-                    t[0, table] = p_node[bin]
-                    t[1, table] = p_dish[bin]
-                    if p_upper[bin] >= 0:
-                        g[f[p_upper[bin]]] = ~table
-                        f[p_upper[bin]] += 1
-                    table += 1
-    return dict(zip(SEATS, (seat, *tables)))

@@ -161,10 +161,10 @@ class FrozenSizes(FrozenSeating):
         return FrozenCounts(self.dish, node[begins], dish[begins], *(t.astype(np.int32) for t in totals))
 
     def _higher(self, tree: Any, source: ChoiceSource, discount: Floats | None) -> FrozenSeats:
-        given = self.arrays(), tree.home, tree.parent, tree.level, source
-        if (lead := getattr(tree, "lead", None)) is not None:  # restaurants have several parents
-            return FrozenSeats(**compiled.seat_out_arms(*given, lead))
-        return FrozenSeats(**compiled.seat_out(*given))
+        lead = getattr(tree, "lead", None)  # of restaurants with several parents
+        return FrozenSeats(
+            **compiled.seat_out(self.arrays(), tree.home, tree.parent, tree.level, source, lead)
+        )
 
 
 @attrs.frozen(eq=False)

@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 import pytest
-from hdpkit.stores._labelled_seating import seat_out_arms
+from hdpkit.stores._labelled_seating import seat_out
 from marginals import dirichlet_multinomial_log_marginal
 
 import hdpkit as hk
@@ -160,7 +160,7 @@ def test_sizes_of_nobody_are_refused():
     frozen, tree = franchise.store.freeze(), franchise.topology
     nobody = {**frozen, "dish": np.full_like(frozen["dish"], -1)}
     with pytest.raises(hk.errors.StateError, match="freeze"):
-        seat_out_arms(nobody, tree.home, tree.parent, tree.level, ScriptedSource(), tree.lead)
+        seat_out(nobody, tree.home, tree.parent, tree.level, ScriptedSource(), tree.lead)
 
 
 def readable(graph, store):

@@ -55,6 +55,19 @@ for one in BURSTS:
     FAMILY.register(one)
 
 
+def check_chain(case, law, schedule, begin, read, sweeps, init="auto"):
+    """Every sixth state of a chain, read, against the law."""
+    keys = sorted(law)
+
+    def run(more, seed):
+        found = dict.fromkeys(keys, 0)
+        for state in swept(schedule, begin.copy(), sweeps * more, seed % 2**31, init):
+            found[read(state)] += state.sweep % 6 == 0
+        return one_sample_p(np.array([found[key] for key in keys]), np.array([law[key] for key in keys]))
+
+    FAMILY.check(case, run)
+
+
 LATER = ("by cell in a finite model", "by customer with a level above the documents")
 
 
@@ -89,17 +102,11 @@ def test_cells_of_known_dishes_have_their_law(case):
     for p, (dishes, _) in zip(model.pi, model.states, strict=True):
         # The last two customers are the components: their labels are those of their dishes.
         law[sum(d == dishes[-2] for d in dishes[:-2]), sum(d == dishes[-1] for d in dishes[:-2])] += p
-    keys = sorted(law)
 
-    def run(more, seed):
-        found = dict.fromkeys(keys, 0)
-        init = None if hold else "auto"
-        for state in swept(schedule, begin.copy(), 1800 * more, seed % 2**31, init):
-            eaten = state.dishes
-            found[int(np.sum(eaten == 0)), int(np.sum(eaten == 1))] += state.sweep % 6 == 0
-        return one_sample_p(np.array([found[key] for key in keys]), np.array([law[key] for key in keys]))
+    def components(state):
+        return int(np.sum(state.dishes == 0)), int(np.sum(state.dishes == 1))
 
-    FAMILY.check(case, run)
+    check_chain(case, law, schedule, begin, components, 1800, None if hold else "auto")
 
 
 @pytest.mark.parametrize("case", BURSTS)
@@ -121,15 +128,9 @@ def test_terms_of_known_dishes_that_repeat_have_their_law(case):
     for p, ((dishes, _), (opens, _)) in zip(model.pi, model.states, strict=True):
         eaten = np.array(dishes[:-2])
         law[int(np.sum(eaten == dishes[-2])), int(np.sum(eaten == dishes[-1])), sum(opens)] += p
-    keys = sorted(law)
 
-    def run(more, seed):
-        found = dict.fromkeys(keys, 0)
-        sweeps = 600 if kernel == "reference" else 1800
-        for state in swept(schedule, begin.copy(), sweeps * more, seed % 2**31):
-            eaten, tables = state.dishes, int(state.totals_in_dishes()[1].sum())
-            key = int(np.sum(eaten == 0)), int(np.sum(eaten == 1)), tables
-            found[key] += state.sweep % 6 == 0
-        return one_sample_p(np.array([found[key] for key in keys]), np.array([law[key] for key in keys]))
+    def components_and_tables(state):
+        tables = int(state.totals_in_dishes()[1].sum())
+        return int(np.sum(state.dishes == 0)), int(np.sum(state.dishes == 1)), tables
 
-    FAMILY.check(case, run)
+    check_chain(case, law, schedule, begin, components_and_tables, 600 if kernel == "reference" else 1800)

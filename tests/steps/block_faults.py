@@ -16,7 +16,6 @@ from test_fused_bounds import check_bounds
 import hdpkit as hk
 from hdpkit import moves
 from hdpkit.random import RandomStream
-from hdpkit.steps import _sweeps as generic
 from hdpkit.steps.fused import _fused_blocks as fused_blocks
 from hdpkit.testing.cases import TinyShape, tiny_franchise
 from hdpkit.testing.exact import ExactModel, step_matrices
@@ -155,65 +154,18 @@ def check_bounded_chain():
     bursty = hk.Bursty(hk.DirichletMultinomial(0.05), 50.0, discount=0.1)
     for above, measure in itertools.product(("restaurant", "weights"), (None, bursty)):
         bounded = many_topics("explicit", above, measure)
-        by_line, complete = bounded.copy(), bounded.copy()
-        settings = {
-            "bounded": {"by_line": 0},
-            "by_line": {"by_line": 1},
-            "complete": {"bounded": False},
-        }
-        franchises = dict(zip(settings, (bounded, by_line, complete), strict=True))
-        sources = {name: RandomStream((3, 9)) for name in settings}
+        complete = bounded.copy()
+        sides = [(bounded, True, RandomStream((3, 9))), (complete, False, RandomStream((3, 9)))]
         for _ in range(passes):
-            for name, franchise in franchises.items():
+            for franchise, with_bounds, source in sides:
                 assert franchise.kernel("resample_dish") == "fused"
                 key = next(key for key in franchise._kernels if key[0].name == "resample_dish")
-                franchise._kernels[key] = ("fused", partial(fused_blocks.resample_dish, **settings[name]))
+                franchise._kernels[key] = ("fused", partial(fused_blocks.resample_dish, bounded=with_bounds))
                 units = franchise.units(1)
-                franchise.resample_dish(units, 0, len(units), sources[name])
+                franchise.resample_dish(units, 0, len(units), source)
             assert same(bounded.seating.freeze(), complete.seating.freeze())
-            assert same(by_line.seating.freeze(), complete.seating.freeze())
             assert same(bounded.bank.freeze(), complete.bank.freeze())
-        of_slots, of_lines = fused_blocks.bytes_of_bounds(by_line.units(1), 1503)
-        assert np.all(of_slots.reshape(*of_lines.shape, -1) <= of_lines[..., None])
         assert fused_blocks.computed_units(complete.units(1)) == 0
         units = bounded.units(1)
         most = passes * len(units) / (2 if measure is None else 1)
         assert 0 < fused_blocks.computed_units(units) < most
-
-
-def check_units():
-    """Units are what a search anew finds, whatever has happened since they were found."""
-    for seed in range(6):
-        check_units_of(state_number(3 * seed + 1, "explicit"), RandomStream((seed, 2)))  # some at the root
-
-
-def check_units_of(franchise, source):
-    n, frozen, t = franchise.topology.n_customers, franchise.freeze(), franchise.topology
-    changes = {
-        "reseat": lambda: franchise.reseat(n // 3, n // 2, source),
-        "one": lambda: franchise.reseat(n // 2, n // 2 + 1, source),
-        "generic": lambda: generic.reseat(franchise.walk("generic"), franchise.bank, 0, n // 4, source),
-        "leave": lambda: franchise.leave(n // 2, n, source),
-        "enter": lambda: franchise.enter(n // 2, n, source),
-        "resample_dish": lambda: moves.DishGibbs().apply(franchise, source),
-        "split": lambda: moves.SplitMerge().apply(franchise, source),
-        "settle": franchise.settle,
-        "compact": lambda: franchise.store.compact(0.0),
-        "thaw": lambda: franchise.thaw(frozen),
-    }
-    assert set(changes) == set(ORDER)
-    for name in ORDER:
-        changes[name]()
-        for with_customers in (False, True, False):
-            found = franchise.units(1, with_customers)
-            anew = generic.index_units(franchise.seating, t.home, t.parent, t.level, 1, with_customers)
-            assert np.array_equal(found.codes, anew.codes), name
-            for unit in range(len(anew)):
-                assert np.array_equal(found.customers(unit), anew.customers(unit)), name
-                assert np.array_equal(found.tables(unit), anew.tables(unit)), name
-
-
-ORDER = (
-    "reseat", "resample_dish", "split", "one", "resample_dish", "generic", "settle", "leave", "split",
-    "enter", "resample_dish", "reseat", "compact", "resample_dish", "thaw", "one", "split", "reseat",
-)  # fmt: skip

@@ -1,6 +1,7 @@
 """Checks of compiled steps over states, which planted faults name."""
 
-from state_homes_checks import StateHomesModel, check_sequences, sticky_franchise  # noqa: F401
+import state_homes_checks
+from state_homes_checks import StateHomesModel, sticky_franchise
 
 import hdpkit as hk
 from hdpkit import moves
@@ -17,3 +18,7 @@ def check_sites():
         options = {"measure": measure, "kernel": "fused", "begin": 5.0, "store": "counts"}
         franchise = sticky_franchise(hk.FixedWeights(3), 1.2, data, **options)
         check_exact(StateHomesModel(franchise), moves.TableGibbs())
+
+
+def check_sequences():
+    state_homes_checks.check_sequences()

@@ -12,6 +12,8 @@ import hdpkit as hk
 from hdpkit import moves
 from hdpkit.data import Groups
 from hdpkit.random import RandomStream
+from hdpkit.steps import _sweeps as sweeps
+from hdpkit.steps.units import index_units
 from hdpkit.testing.machines import same
 from hdpkit.testing.pvalues import SampledTests
 
@@ -97,6 +99,44 @@ def side_by_side(move, franchise, twin, generator):
         assert abs(log_q - found[1]) <= 1e-9 * max(1.0, abs(log_q))
         assert abs(log_data - found[2]) <= 1e-9 * max(1.0, abs(log_data))
     return max(errors, default=0.0)
+
+
+def test_units_are_kept_until_customers_move():
+    """Units are what the readable code finds, whatever has happened since they were found."""
+    for seed in range(6):
+        check_units_of(state_number(3 * seed + 1, "explicit"), RandomStream((seed, 2)))  # some at the root
+
+
+def check_units_of(franchise, source):
+    n, frozen, t = franchise.topology.n_customers, franchise.freeze(), franchise.topology
+    changes = {
+        "reseat": lambda: franchise.reseat(n // 3, n // 2, source),
+        "one": lambda: franchise.reseat(n // 2, n // 2 + 1, source),
+        "generic": lambda: sweeps.reseat(franchise.walk("generic"), franchise.bank, 0, n // 4, source),
+        "leave": lambda: franchise.leave(n // 2, n, source),
+        "enter": lambda: franchise.enter(n // 2, n, source),
+        "resample_dish": lambda: moves.DishGibbs().apply(franchise, source),
+        "split": lambda: moves.SplitMerge().apply(franchise, source),
+        "settle": franchise.settle,
+        "compact": lambda: franchise.store.compact(0.0),
+        "thaw": lambda: franchise.thaw(frozen),
+    }
+    assert set(changes) == set(ORDER)
+    for name in ORDER:
+        changes[name]()
+        for with_customers in (False, True, False):
+            found = franchise.units(1, with_customers)
+            anew = index_units(franchise.seating, t.home, t.parent, t.level, 1, with_customers)
+            assert found.codes.tolist() == anew.codes, name
+            for unit in range(len(anew)):
+                assert np.array_equal(found.customers(unit), anew.customers(unit)), name
+                assert np.array_equal(found.tables(unit), anew.tables(unit)), name
+
+
+ORDER = (
+    "reseat", "resample_dish", "split", "one", "resample_dish", "generic", "settle", "leave", "split",
+    "enter", "resample_dish", "reseat", "compact", "resample_dish", "thaw", "one", "split", "reseat",
+)  # fmt: skip
 
 
 def agreement(move, store, seed, times):

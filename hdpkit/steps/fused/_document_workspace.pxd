@@ -184,6 +184,3 @@ cdef class DocumentWorkspace:
     cdef int take_topics(self, object topics, object slots) except -1
     cdef int weigh(self, bint all_sums) except -1
     cdef int begin_changes(self) noexcept
-
-
-cdef int add_blocks(tuple blocks, int32_t *cells, int64_t n_terms, int64_t stride, int64_t n_slots, int n_threads) except -1

@@ -9,11 +9,9 @@ from cpython.pycapsule cimport PyCapsule_GetPointer
 from libc.stdint cimport int8_t, int32_t, int64_t, uint32_t, uint64_t
 from libc.string cimport memcpy, memset
 
+from hdpkit._count_changes import take_sparse
 from hdpkit.steps.fused.instruction_set import chosen, scripts
 from hdpkit.measures._dirichlet_multinomial cimport DirichletCounts
-from hdpkit._count_changes cimport (
-    Reader, Written, add_rows, check_whole, joined, reader_of, write_rows,
-)
 from hdpkit.numerics cimport det_exp
 from hdpkit.random.philox cimport philox, philox_rekey
 from hdpkit.random.sources cimport draw_log_gamma
@@ -213,8 +211,15 @@ cdef class DocumentWorkspace:
         return 0
 
     def take_changes(self, int64_t n_slots, int64_t block, int64_t n_blocks):
-        """Changes of a block of terms in a sweep over shards; they can be read once. See `take_block`."""
-        return take_block(self.changes.data(), self.s.n_terms, self.s.stride, n_slots, block, n_blocks, self.n_threads)
+        """Changes of a block of terms in a sweep over shards as bytes (`_count_changes`); they can be read once.
+
+        Of n blocks, block i has the terms from i V // n to before (i + 1) V // n.
+        """
+        cdef int64_t V = self.s.n_terms, first = V * block // n_blocks, last = V * (block + 1) // n_blocks
+        if first == last:
+            return b""
+        cells = <int32_t[:last - first, :self.s.stride]>(self.changes.data() + first * self.s.stride)
+        return take_sparse(cells, first, n_slots)
 
     cdef int begin_changes(self) noexcept:
         cdef int i
@@ -403,74 +408,3 @@ cdef class DocumentWorkspace:
             total += self.arrays[i].arrays.capacity() + self.arrays[i].before.capacity() * sizeof(int32_t)
             total += self.arrays[i].tables.capacity() * sizeof(int64_t) + self.arrays[i].late.capacity() * sizeof(int32_t)
         return total
-
-
-# -------------------------------------------------------------------------- changes of counts in blocks
-# Changes of counts in blocks of terms, which processes send to each other: written and added on threads.
-#
-# Of n blocks, block i has the terms from i V // n to before (i + 1) V // n. Its bytes are those of
-# `count_changes`.
-
-cdef cppclass Work:
-    int32_t *cells
-    int64_t first, last, stride, n_slots, n_pieces
-    Written *written
-    Reader *readers
-
-
-cdef inline int64_t bound(Work *w, int64_t i) noexcept nogil:
-    """Where piece i begins."""
-    return w.first + (w.last - w.first) * i // w.n_pieces
-
-
-cdef void write_pieces(void *argument, int thread, int64_t first, int64_t last) noexcept nogil:
-    cdef Work *w = <Work *>argument
-    cdef int64_t i
-    for i in range(first, last):
-        write_rows(w.written + i, w.cells, bound(w, i), bound(w, i + 1), w.stride, w.n_slots)
-
-
-cdef void add_pieces(void *argument, int thread, int64_t first, int64_t last) noexcept nogil:
-    cdef Work *w = <Work *>argument
-    cdef int64_t i
-    for i in range(first, last):
-        add_rows(w.readers + i, w.cells, bound(w, i), bound(w, i + 1), w.stride, w.n_slots)
-
-
-cdef bytes take_block(int32_t *cells, int64_t n_terms, int64_t stride, int64_t n_slots, int64_t block, int64_t n_blocks,
-                      int n_threads):
-    """The changes of a block as bytes; its cells are 0 then."""
-    cdef vector[Written] written
-    cdef Work w
-    written.resize(n_threads)
-    w.cells = cells
-    w.first = n_terms * block // n_blocks
-    w.last = n_terms * (block + 1) // n_blocks
-    w.stride = stride
-    w.n_slots = n_slots
-    w.n_pieces = n_threads
-    w.written = written.data()
-    with nogil:
-        share_out(n_threads, n_threads, 1, write_pieces, <void *>&w)
-    return joined(&written)
-
-
-cdef int add_blocks(tuple blocks, int32_t *cells, int64_t n_terms, int64_t stride, int64_t n_slots, int n_threads) except -1:
-    """Add the changes of all blocks to counts."""
-    cdef vector[Reader] readers
-    cdef Work w
-    cdef int64_t i, n = len(blocks)
-    for i in range(n):
-        readers.push_back(reader_of(blocks[i]))
-    w.cells = cells
-    w.first = 0
-    w.last = n_terms
-    w.stride = stride
-    w.n_slots = n_slots
-    w.n_pieces = n
-    w.readers = readers.data()
-    with nogil:
-        share_out(n_threads, n, 1, add_pieces, <void *>&w)
-    for i in range(n):
-        check_whole(&readers[i])
-    return 0

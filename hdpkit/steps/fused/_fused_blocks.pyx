@@ -88,8 +88,6 @@ cdef extern from "topics.h":
         uint8_t *excess
         float steps
         int64_t starts_stride
-        int32_t by_line
-        uint8_t *tops
         int64_t passes
         const int64_t *order
         const int8_t *target
@@ -108,7 +106,6 @@ cdef extern from "topics.h":
         int (*blocks_bounds)(hdpkit_blocks *s, float *kept) noexcept nogil
         int (*resample_dish)(hdpkit_blocks *s) except -1 nogil
         int (*scan_units)(hdpkit_blocks *s) noexcept nogil
-        int32_t lines_pay
         int (*bursty_blocks_start)(hdpkit_blocks *s) noexcept nogil
         int (*bursty_resample_dish)(hdpkit_blocks *s) except -1 nogil
     const char *HDPKIT_TOPIC_CAPSULE
@@ -133,10 +130,9 @@ cdef double LOG_2 = 0.69314718055994530942
 cdef class Bounds:
     """Bounds by term and slot (block_bounds.h), which follow the counts as long as only the step changes them."""
 
-    cdef vector[uint8_t] excess      # n_terms rows of stride slots, and of their lines if `by_line`
+    cdef vector[uint8_t] excess      # n_terms rows of stride slots
     cdef int64_t stride
     cdef int64_t version, eta_version    # of the counts and of eta for which they are valid
-    cdef bint by_line                # whether those of lines are kept, too
     cdef int64_t passes              # units for which all dishes were computed
 
 
@@ -255,7 +251,7 @@ cdef class Blocks:
         self.most_tables = self.store.most_tables
         return self.refresh()
 
-    cdef int keep_bounds(self, int32_t by_line) except -1:
+    cdef int keep_bounds(self) except -1:
         """Use bounds, those of these units if they are valid."""
         cdef double least = self.bank.smallest_eta, most
         if self.bank.b.n_terms * self.bank.b.stride > WORTH * <int64_t>self.units.customer.size():
@@ -265,13 +261,9 @@ cdef class Blocks:
         if self.units.bounds is None:
             self.units.bounds = Bounds()
         self.bounds = self.units.bounds
-        self.s.by_line = by_line
         if self.bounds.version != self.bank.b.version or self.bounds.eta_version != self.bank.eta_version:
             self.bounds.stride = 0
             self.bounds.eta_version = self.bank.eta_version
-        if self.bounds.by_line != (by_line != 0):
-            self.bounds.stride = 0
-            self.bounds.by_line = by_line != 0
         self.bounds.version = -1
         most = log2(1.0 + <double>self.store.n_customers / least) + 1.0
         self.s.steps = min(<double>STEPS, 250.0 / most)
@@ -288,7 +280,6 @@ cdef class Blocks:
         """Allocate arrays by slot, each beginning on a cache line, and fill them from the root's entries."""
         cdef hdpkit_blocks *s = &self.s
         cdef hdpkit_room room
-        cdef int64_t lines
         self.refresh()
         if s.stride != self.stride:
             s.starts_stride = (s.stride + HDPKIT_PLACES - 1) // HDPKIT_PLACES * HDPKIT_PLACES
@@ -300,16 +291,12 @@ cdef class Blocks:
             lay_out_slots(s, &room, self.bounds is not None)
             self.stride = s.stride
         if self.bounds is not None and self.bounds.stride != s.stride:
-            lines = s.n_terms * s.stride // HDPKIT_LANES if s.by_line != 0 else 0
-            # Both are read in registers of bytes.
-            self.bounds.excess.resize(s.n_terms * s.stride + HDPKIT_PLACES + lines + 4 * HDPKIT_PLACES)
+            self.bounds.excess.resize(s.n_terms * s.stride + HDPKIT_PLACES)     # read in registers of bytes
             s.excess = self.bounds.excess.data()
-            s.tops = s.excess + s.n_terms * s.stride + HDPKIT_PLACES
             functions.blocks_fill(s)
             self.bounds.stride = s.stride
         if self.bounds is not None:
             s.excess = self.bounds.excess.data()
-            s.tops = s.excess + s.n_terms * s.stride + HDPKIT_PLACES
         return self.start(s)
 
     cdef int take_out(self) except -1 nogil:
@@ -392,93 +379,6 @@ cdef int answer(void *step, int request) except -1 nogil:
     return (<Blocks>step).answer(request)
 
 
-cdef int find_units(Units units, ExplicitStore store, const int32_t[::1] home,
-                    bint with_customers) except -1 nogil:
-    """See `index_units`. Returns whether there are data customers at the root.
-
-    A child's table has only data customers: when the first one is found, the table's size gives the begin of
-    the next unit.
-    """
-    cdef vector[int32_t] places      # place of the next customer of a table, -1 if none was found yet
-    cdef int64_t i, n = store.n_customers, end = 0
-    cdef const int32_t *seats = store.of_customer.data()
-    cdef const Table *tables = store.pool.data()
-    cdef int32_t *next_place
-    cdef int32_t *customers
-    cdef int32_t table, place
-    cdef bint at_root = False
-    places.assign(store.pool.size(), -1)
-    next_place = places.data()
-    units.customer.resize(n)
-    customers = units.customer.data()
-    for i in range(n):
-        table = seats[i]
-        if table < 0:
-            continue
-        if home[i] == 0:
-            at_root = True
-            if with_customers:
-                units.code.push_back(<int32_t>i)
-                units.table_offset.push_back(units.table.size())
-                units.offset.push_back(end)
-                customers[end] = <int32_t>i
-                end += 1
-            continue
-        place = next_place[table]
-        if place < 0:      # not found yet
-            place = <int32_t>end
-            units.code.push_back(~table)
-            units.table_offset.push_back(units.table.size())
-            units.table.push_back(table)
-            units.offset.push_back(end)
-            end += tables[table].size
-        customers[place] = <int32_t>i
-        next_place[table] = place + 1
-    units.table_offset.push_back(units.table.size())
-    units.offset.push_back(end)
-    units.node.assign(units.code.size(), 0)
-    units.customer.resize(end)
-    return at_root
-
-
-def index_units(ExplicitStore store not None, const int32_t[::1] home not None,
-                const int32_t[::1] parent not None, const int32_t[::1] node_level not None, int32_t level,
-                bint with_customers):
-    """Tables of the root's children and, ``with_customers``, data customers of the root, by their first customer.
-
-    Units don't change when tables get other dishes: the same object is returned until a customer moves.
-    """
-    cdef Units units
-    cdef bint at_root        # whether there are data customers at the root
-    if store.units_found is not None and with_customers in store.units_found:
-        if store.units_at == store.changes:
-            units = store.units_found[with_customers]
-            units.kept(store)        # tables of the root may have changed, but are not part of these units
-            return units
-    store.units_found = None
-    units = Units()
-    with nogil:
-        at_root = find_units(units, store, home, with_customers)
-    store.units_found = {with_customers: units} if at_root else {False: units, True: units}
-    store.units_at = store.changes
-    units.found_in(store, 1)
-    return units
-
-
-def unit_dishes(Walk walk not None, Units units not None):
-    """Dish of each unit: int32, shape (n,)."""
-    cdef ExplicitStore store = walk.store
-    cdef size_t u
-    cdef int32_t code
-    out = np.empty(units.code.size(), dtype=np.int32)
-    cdef int32_t[::1] o = out
-    with nogil:
-        for u in range(units.code.size()):
-            code = units.code[u]
-            o[u] = store.pool[~code if code < 0 else store.of_customer[code]].dish
-    return out
-
-
 cdef bint any_customer(Units units, int64_t first, int64_t last) noexcept nogil:
     """Whether a data customer is among these units: the fused code handles only tables."""
     cdef const int32_t *code = units.code.data()
@@ -502,11 +402,10 @@ cdef bint words_are_below(BurstyCounts *words, Walk walk, Units units, int64_t f
 
 
 def resample_dish(Walk walk not None, CompiledBank bank not None, Units units not None, int64_t first, int64_t last,
-                  ChoiceSource source not None, bint bounded=True, by_line=None):
+                  ChoiceSource source not None, bint bounded=True):
     """Draw the dish of units first .. last - 1 (tables of one level) one after the other.
 
-    With ``bounded``, dishes that can't be drawn aren't computed; for tables of ``by_line`` terms or more (0: never,
-    None: what takes the least time) first by bounds of sixteen dishes together. The chain is the same without.
+    With ``bounded``, dishes that can't be drawn aren't computed. The chain is the same without.
     """
     walk.check_dishes()
     if any_customer(units, first, last) or (
@@ -518,7 +417,7 @@ def resample_dish(Walk walk not None, CompiledBank bank not None, Units units no
     blocks.s.unit = first
     blocks.s.last = last
     if bounded and blocks.s.stream != NULL:
-        blocks.keep_bounds(functions.lines_pay if by_line is None else by_line)
+        blocks.keep_bounds()
     with nogil:
         blocks.resample_dish()
     if blocks.bounds is not None:
@@ -533,7 +432,7 @@ def bounds(Walk walk not None, DirichletMultinomialBank bank not None, Units uni
     cdef Blocks blocks = Blocks(walk, bank, units, RandomStream())
     blocks.s.unit = unit
     blocks.s.last = unit + 1
-    blocks.keep_bounds(functions.lines_pay)
+    blocks.keep_bounds()
     blocks.make_room(units.offset[unit + 1] - units.offset[unit])
     blocks.lay_out()
     out = np.empty(blocks.s.stride, dtype=np.float32)
@@ -546,18 +445,6 @@ def bounds(Walk walk not None, DirichletMultinomialBank bank not None, Units uni
 def computed_units(Units units not None):
     """The number of units for which `resample_dish` computed all dishes, with bounds."""
     return 0 if units.bounds is None else (<Bounds?>units.bounds).passes
-
-
-def bytes_of_bounds(Units units not None, int64_t n_terms):
-    """Bytes of the bounds that were kept ``by_line``: by term and slot, and by term and line of sixteen slots."""
-    cdef Bounds bounds = <Bounds?>units.bounds
-    kept = np.empty(bounds.excess.size(), dtype=np.uint8)
-    cdef uint8_t[::1] to = kept
-    cdef int64_t i, n = n_terms * bounds.stride, lines = n // HDPKIT_LANES
-    for i in range(<int64_t>bounds.excess.size()):
-        to[i] = bounds.excess.at(i)
-    of_lines = kept[n + HDPKIT_PLACES : n + HDPKIT_PLACES + lines]
-    return kept[:n].reshape(n_terms, -1), of_lines.reshape(n_terms, -1)
 
 
 def scan_units(Walk walk not None, DirichletMultinomialBank bank not None, Units units not None,

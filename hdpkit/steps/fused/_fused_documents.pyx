@@ -23,6 +23,7 @@ from cpython.pycapsule cimport PyCapsule_GetPointer
 from libc.stdint cimport int8_t, int32_t, int64_t, uint64_t
 from libc.string cimport memcmp, memcpy, memset
 
+from hdpkit._count_changes import add_sparse
 from hdpkit.errors import KernelError, ParameterError, StateError
 from hdpkit.measures._bursty cimport BurstyBank
 from hdpkit.measures._bursty_counts cimport BurstyCounts, Pair, at, forget, pair_of, unlist_cells
@@ -36,7 +37,7 @@ from hdpkit.random.sources cimport draw_bernoulli, draw_log_gamma, draw_uniform
 from hdpkit.steps._table_counts cimport tables_by_jumps, tables_of
 from hdpkit.steps._walk cimport Walk
 from hdpkit.steps.fused._document_workspace cimport (
-    HDPKIT_LEAST_SHAPE, LANES, LINE_BYTES, DocumentWorkspace, ThreadArrays, add_blocks, functions, hdpkit_bursts,
+    HDPKIT_LEAST_SHAPE, LANES, LINE_BYTES, DocumentWorkspace, ThreadArrays, functions, hdpkit_bursts,
     hdpkit_document_run, hdpkit_document_thread, hdpkit_documents, hdpkit_room, of_scripts, on_a_line, share_out)
 from hdpkit.steps.fused.instruction_set import chosen, scripts
 from hdpkit.stores._counts cimport PIECE, CellsStore
@@ -699,7 +700,9 @@ def settle_shards(Walk walk not None, CompiledBank bank not None, plan not None,
         change[slot] = observations[slot]
         of_root[slot] = tables[slot]
     store.indexed = False
-    add_blocks(counts, topics.b.counts, topics.b.n_terms, topics.b.stride, n_slots, plan.threads)
+    cells = <int32_t[:topics.b.n_terms, :topics.b.stride]>topics.b.counts
+    for block in counts:
+        add_sparse(block, cells, n_slots)
     write_root(store, &of_root)
     settle_dishes(walk, topics, plan, &change)
     if bursts is not None:

@@ -62,6 +62,7 @@ cdef struct Job:
     const double *likelihoods
     const int32_t *index
     int64_t base          # customer of index[0]
+    void *pieces          # a list: the function that computes these piece by piece, NULL: all are there
     int64_t first         # sequence
     double *least         # by thread
     int *failed           # by thread
@@ -69,6 +70,13 @@ cdef struct Job:
     # and the logs of what rows of likelihoods were divided by.
     double *norms
     const double *tops
+    const double *before  # filter before the first sequence, NULL: it begins
+    double *filters       # by customer
+    double *last          # by sequence
+    double *smoothed      # by customer
+    const double *log_pi
+    int64_t *path
+    int64_t *failed_at    # by thread: the first customer that no state allows, or their number
 
 
 cdef inline double entry_of(double log_p) noexcept nogil:
@@ -276,8 +284,27 @@ cdef inline double weight(Job *job, const double *f, int64_t k, int64_t i, int32
     return f[k] * job.pi[k * job.n_states + after]
 
 
+cdef int take(Job *job, const double[:, ::1] logs, const double[:, ::1] likelihoods, const int32_t[::1] index,
+              int64_t base) except -1:
+    """The likelihoods of the customers from base on."""
+    job.logs = job.likelihoods = NULL
+    if logs.shape[0] > 0:
+        job.logs = &logs[0, 0]
+    if likelihoods is not None and likelihoods.shape[0] > 0:
+        job.likelihoods = &likelihoods[0, 0]
+    job.index, job.base = &index[0], base
+    return 0
+
+
+cdef int take_piece(Job *job, int64_t begin, int64_t end) except -1 with gil:
+    """Have the likelihoods of these customers computed."""
+    pieces = <list>job.pieces
+    pieces[1] = logs, index = pieces[0](begin, end)      # kept as long as they are read
+    return take(job, logs, None, index, begin)
+
+
 cdef int whole_sequence(Job *job, int64_t s, vector[double] *kept, vector[double] *rows,
-                        vector[int32_t] *active) noexcept nogil:
+                        vector[int32_t] *active) except -1 nogil:
     """Draw the states of a sequence."""
     cdef int64_t first = job.offsets[s], last = job.offsets[s + 1], K = job.n_states
     cdef int64_t n_pieces = (last - first + PIECE_OF - 1) // PIECE_OF, g, k, begin, end
@@ -296,12 +323,16 @@ cdef int whole_sequence(Job *job, int64_t s, vector[double] *kept, vector[double
         end = min(begin + PIECE_OF, last)
         for k in range(K if g > 0 else 0):
             kept.data()[(g + 1) * K + k] = kept.data()[g * K + k]
+        if job.pieces != NULL:
+            take_piece(job, begin, end)
         if forward(job, begin, end, g == 0, kept.data() + (g + 1) * K, active.data(), rows.data()) < end:
             return IMPOSSIBLE
     for g in range(n_pieces - 1, -1, -1):
         begin = first + g * PIECE_OF
         end = min(begin + PIECE_OF, last)
         if g < n_pieces - 1:
+            if job.pieces != NULL:
+                take_piece(job, begin, end)
             # kept[g] is the filter before this piece, which the filter of its end replaces
             if forward(job, begin, end, g == 0, kept.data() + g * K, active.data(), rows.data()) < end:
                 return IMPOSSIBLE
@@ -340,6 +371,27 @@ cdef void slice_sequences(void *argument, int thread, int64_t first, int64_t las
     job.least[thread] = least
 
 
+cdef int check_ended(int ended) except -1:
+    if ended == NO_MEMORY:
+        raise MemoryError
+    if ended:
+        raise FloatingPointError("no state of a sequence is possible: all likelihoods are 0")
+    return 0
+
+
+cdef int carry_out(Job *job, int threads, int64_t n_sequences, hdpkit_work work) except -1:
+    """Run over sequences."""
+    cdef vector[int] failed
+    cdef int i
+    failed.assign(threads, FINE)
+    job.failed = failed.data()
+    with nogil:
+        share_out(threads, n_sequences, 1, work, <void *>job)
+    for i in range(threads):
+        check_ended(failed[i])
+    return 0
+
+
 cdef class StateSequences:
     """States of all customers of sequences, which a sweep draws."""
 
@@ -356,14 +408,11 @@ cdef class StateSequences:
         self._states, self._offsets = states, offsets
         self._slices = np.zeros(states.shape[0] if slices else 0)
         self.threads = threads
-        self.job.states = NULL
         if states.shape[0] > 0:
             self.job.states = &states[0]
         self.job.offsets = &offsets[0]
-        self.job.slice = NULL
         if self._slices.shape[0] > 0:
             self.job.slice = &self._slices[0]
-        self.job.norms = NULL
         self.job.key0, self.job.key1 = keys
         self.job.slices = slices
 
@@ -391,17 +440,6 @@ cdef class StateSequences:
             found = min(found, least[i])
         return found
 
-    cdef int take(self, Job *job, const double[:, ::1] logs, const double[:, ::1] likelihoods, const int32_t[::1] index, int64_t base) except -1:
-        job.logs = NULL
-        if logs.shape[0] > 0:
-            job.logs = &logs[0, 0]
-        job.likelihoods = NULL
-        if likelihoods is not None and likelihoods.shape[0] > 0:
-            job.likelihoods = &likelihoods[0, 0]
-        job.index = &index[0]
-        job.base = base
-        return 0
-
     def draw(self, int64_t first, int64_t last, const double[:, ::1] logs not None, likelihoods,
              const int32_t[::1] index not None, int threads):
         """Draw the states of sequences first .. last - 1. Several threads may call this for different sequences.
@@ -409,68 +447,26 @@ cdef class StateSequences:
         ``logs`` are log likelihoods by row, ``likelihoods`` (optional) the same without the logarithm, divided by the
         largest of the row; ``index`` has the row of each customer of these sequences, -1: missing.
         """
-        cdef vector[int] failed
         cdef Job job = self.job
-        cdef int i
-        cdef const double[:, ::1] scaled = likelihoods
-        if self._offsets[first] == self._offsets[last]:
-            return
-        self.take(&job, logs, scaled, index, self._offsets[first])
-        failed.assign(threads, 0)
-        job.failed = failed.data()
-        job.first = first
-        with nogil:
-            share_out(threads, last - first, 1, draw_sequences, <void *>&job)
-        for i in range(threads):
-            if failed[i] == NO_MEMORY:
-                raise MemoryError
-            if failed[i]:
-                raise impossible()
+        if self._offsets[first] < self._offsets[last]:
+            take(&job, logs, likelihoods, index, self._offsets[first])
+            job.first = first
+            carry_out(&job, threads, last - first, draw_sequences)
 
     def draw_long(self, int64_t sequence, likelihoods_of):
         """Draw the states of one sequence, of which log likelihoods are computed piece by piece.
 
         ``likelihoods_of(first, last)`` returns ``logs`` and ``index`` of these customers, as for `draw`.
         """
-        cdef int64_t first = self._offsets[sequence], last = self._offsets[sequence + 1], K = self.job.n_states
-        cdef int64_t n_pieces = (last - first + PIECE_OF - 1) // PIECE_OF, g, begin, end
-        cdef double[:, ::1] kept = np.zeros((n_pieces + 1, K))
-        cdef double[:, ::1] rows = np.empty((min(last - first, PIECE_OF), K))
-        cdef int32_t[::1] active = np.empty(K + 1, dtype=np.int32)
-        cdef const double[:, ::1] logs
-        cdef const int32_t[::1] index
-        cdef int32_t after = -1
-        cdef philox stream
         cdef Job job = self.job
-        cdef bint fine
-        for g in range(n_pieces):
-            begin = first + g * PIECE_OF
-            end = min(begin + PIECE_OF, last)
-            kept[g + 1] = kept[g]
-            logs, index = likelihoods_of(begin, end)
-            self.take(&job, logs, None, index, begin)
-            with nogil:
-                fine = forward(&job, begin, end, g == 0, &kept[g + 1, 0], &active[0], &rows[0, 0]) == end
-            if not fine:
-                raise impossible()
-        for g in range(n_pieces - 1, -1, -1):
-            begin = first + g * PIECE_OF
-            end = min(begin + PIECE_OF, last)
-            if g < n_pieces - 1:
-                logs, index = likelihoods_of(begin, end)
-                self.take(&job, logs, None, index, begin)
-            philox_rekey(&stream, job.key0, job.key1, <uint64_t>sequence, <uint64_t>(g + 1), 1)
-            with nogil:
-                # kept[g] is the filter before this piece, which the filter of its end replaces
-                fine = g == n_pieces - 1 or forward(&job, begin, end, g == 0, &kept[g, 0], &active[0], &rows[0, 0]) == end
-                fine = fine and backward(&job, begin, end, after, &rows[0, 0], &stream)
-            if not fine:
-                raise impossible()
-            after = self._states[begin]
-
-
-cdef object impossible():
-    return FloatingPointError("no state of a sequence is possible: all likelihoods are 0")
+        cdef vector[double] kept, rows
+        cdef vector[int32_t] active
+        cdef int ended
+        pieces = [likelihoods_of, None]
+        job.pieces = <void *>pieces
+        with nogil:
+            ended = whole_sequence(&job, sequence, &kept, &rows, &active)
+        check_ended(ended)
 
 
 def transition_counts(const int32_t[::1] states not None, const int64_t[::1] begins not None, int64_t n):
@@ -552,38 +548,25 @@ def draw_sides(const double[:, ::1] weights not None, const int8_t[::1] linked n
 # The filter is that of the sweeps. Sequences are shared out among threads. Customers are those of
 # ``offsets``: sequence s has the numbers offsets[s] .. offsets[s + 1] - 1, and offsets[0] is 0.
 
-cdef struct Pass:
-    Job job
-    int64_t n_customers
-    const double *before  # filter before the first sequence, NULL: it begins
-    double *filters       # by customer
-    double *last          # by sequence
-    double *smoothed      # by customer
-    const double *logs    # of transition probabilities, the start row last
-    int64_t *path
-    int64_t *failed_at    # by thread: the first customer that no state allows, or n_customers
-    int *failed           # by thread
-
-
-cdef int filter_one(Pass *these, int64_t s, vector[double] *rows, vector[int32_t] *active, int64_t *failed_at) noexcept nogil:
-    cdef int64_t first = these.job.offsets[s], last = these.job.offsets[s + 1], K = these.job.n_states, begin, end, k
-    cdef double *f = these.last + s * K
-    cdef bint begins = s > 0 or these.before == NULL
+cdef int filter_one(Job *job, int64_t s, vector[double] *rows, vector[int32_t] *active, int64_t *failed_at) noexcept nogil:
+    cdef int64_t first = job.offsets[s], last = job.offsets[s + 1], K = job.n_states, begin, end, k
+    cdef double *f = job.last + s * K
+    cdef bint begins = s > 0 or job.before == NULL
     if not has_room(active[0], K + 1):
         return NO_MEMORY
     active.resize(K + 1)
-    if these.filters == NULL:
+    if job.filters == NULL:
         if not has_room(rows[0], min(last - first, <int64_t>PIECE_OF) * K):
             return NO_MEMORY
         rows.resize(min(last - first, <int64_t>PIECE_OF) * K)
     if not begins:
         for k in range(K):
-            f[k] = these.before[k]
+            f[k] = job.before[k]
     begin = first
     while begin < last:
         end = min(begin + PIECE_OF, last)
-        k = forward(&these.job, begin, end, begins and begin == first, f, active.data(),
-                    rows.data() if these.filters == NULL else these.filters + begin * K)
+        k = forward(job, begin, end, begins and begin == first, f, active.data(),
+                    rows.data() if job.filters == NULL else job.filters + begin * K)
         if k < end:
             failed_at[0] = min(failed_at[0], k)
             return 0
@@ -592,19 +575,19 @@ cdef int filter_one(Pass *these, int64_t s, vector[double] *rows, vector[int32_t
 
 
 cdef void filter_these(void *argument, int thread, int64_t first, int64_t last) noexcept nogil:
-    cdef Pass *these = <Pass *>argument
+    cdef Job *job = <Job *>argument
     cdef vector[double] rows
     cdef vector[int32_t] active
     cdef int64_t s
     for s in range(first, last):
-        if filter_one(these, s, &rows, &active, &these.failed_at[thread]) != 0:
-            these.failed[thread] = NO_MEMORY
+        if filter_one(job, s, &rows, &active, &job.failed_at[thread]) != 0:
+            job.failed[thread] = NO_MEMORY
 
 
 cdef void smooth_these(void *argument, int thread, int64_t first, int64_t last) noexcept nogil:
     """Probabilities of states given whole sequences, from their filters: by ratios of those ahead to their predictions."""
-    cdef Pass *these = <Pass *>argument
-    cdef int64_t K = these.job.n_states, s, i, j, k
+    cdef Job *job = <Job *>argument
+    cdef int64_t K = job.n_states, s, i, j, k
     cdef const double *f
     cdef const double *row
     cdef double *out
@@ -612,21 +595,21 @@ cdef void smooth_these(void *argument, int thread, int64_t first, int64_t last) 
     cdef double w, total
     cdef vector[double] scratch
     if not has_room(scratch, K):
-        these.failed[thread] = NO_MEMORY
+        job.failed[thread] = NO_MEMORY
         return
     scratch.resize(K)
     ratio = scratch.data()
     for s in range(first, last):
-        for i in range(these.job.offsets[s + 1] - 1, these.job.offsets[s] - 1, -1):
-            f, out = these.filters + i * K, these.smoothed + i * K
-            if i == these.job.offsets[s + 1] - 1:
+        for i in range(job.offsets[s + 1] - 1, job.offsets[s] - 1, -1):
+            f, out = job.filters + i * K, job.smoothed + i * K
+            if i == job.offsets[s + 1] - 1:
                 for k in range(K):
                     out[k] = max(f[k], 0.0)
                 continue
             for k in range(K):
                 ratio[k] = 0.0
             for j in range(K):
-                w, row = f[j], these.job.pi + j * K
+                w, row = f[j], job.pi + j * K
                 if w > 0.0:
                     for k in range(K):
                         ratio[k] += w * row[k]
@@ -634,15 +617,15 @@ cdef void smooth_these(void *argument, int thread, int64_t first, int64_t last) 
                 out[j] = 0.0
             for k in range(K):
                 if out[K + k] > 0.0 and ratio[k] < LEAST:
-                    w = log_prediction(&these.job, f, k, i + 1)
+                    w = log_prediction(job, f, k, i + 1)
                     for j in range(K):
-                        out[j] += out[K + k] * det_exp(log_way(&these.job, f, j, k, i + 1) - w)
+                        out[j] += out[K + k] * det_exp(log_way(job, f, j, k, i + 1) - w)
                     ratio[k] = 0.0
                 else:
                     ratio[k] = out[K + k] / ratio[k] if ratio[k] > 0.0 else 0.0
             total = 0.0
             for j in range(K):
-                w, row = 0.0, these.job.pi + j * K
+                w, row = 0.0, job.pi + j * K
                 if f[j] > 0.0:
                     for k in range(K):
                         w += row[k] * ratio[k]
@@ -654,8 +637,8 @@ cdef void smooth_these(void *argument, int thread, int64_t first, int64_t last) 
 
 cdef void paths_of_these(void *argument, int thread, int64_t first, int64_t last) noexcept nogil:
     """The most probable path of each sequence; of equal ones the state with the smallest number."""
-    cdef Pass *these = <Pass *>argument
-    cdef int64_t K = these.job.n_states, s, i, j, k, begin, end
+    cdef Job *job = <Job *>argument
+    cdef int64_t K = job.n_states, s, i, j, k, begin, end
     cdef vector[double] scratch
     cdef vector[int32_t] origins
     cdef double *best
@@ -666,33 +649,33 @@ cdef void paths_of_these(void *argument, int thread, int64_t first, int64_t last
     cdef double w
     cdef int32_t place
     if not has_room(scratch, 2 * K):
-        these.failed[thread] = NO_MEMORY
+        job.failed[thread] = NO_MEMORY
         return
     scratch.resize(2 * K)
     best, ways = scratch.data(), scratch.data() + K
     for s in range(first, last):
-        begin, end = these.job.offsets[s], these.job.offsets[s + 1]
+        begin, end = job.offsets[s], job.offsets[s + 1]
         if not has_room(origins, (end - begin) * K):
-            these.failed[thread] = NO_MEMORY
+            job.failed[thread] = NO_MEMORY
             return
         origins.resize((end - begin) * K)
         for i in range(begin, end):
             come_from = origins.data() + (i - begin) * K
-            row = these.logs + K * K
+            row = job.log_pi + K * K
             for k in range(K):
-                ways[k] = row[k] if i == begin else best[0] + these.logs[k]
+                ways[k] = row[k] if i == begin else best[0] + job.log_pi[k]
                 come_from[k] = 0
             for j in range(1, K if i > begin else 0):
-                w, row = best[j], these.logs + j * K
+                w, row = best[j], job.log_pi + j * K
                 if w == -INFINITY:
                     continue
                 for k in range(K):
                     if w + row[k] > ways[k]:
                         ways[k] = w + row[k]
                         come_from[k] = <int32_t>j
-            place = these.job.index[i]
+            place = job.index[i]
             if place >= 0:
-                row = these.job.logs + place * K
+                row = job.logs + place * K
                 for k in range(K):
                     ways[k] += row[k]
             swapped = best
@@ -703,58 +686,22 @@ cdef void paths_of_these(void *argument, int thread, int64_t first, int64_t last
                 if best[k] > best[j]:
                     j = k
             for i in range(end - 1, begin - 1, -1):
-                these.path[i] = j
+                job.path[i] = j
                 j = origins[(i - begin) * K + j]
 
 
 cdef class StatePasses:
-    """Sequences under given transition probabilities."""
+    """Sequences under given transition probabilities; a new one for each pass."""
 
-    cdef Pass these
+    cdef Job job
     cdef int threads
     cdef const double[:, ::1] _pi
     cdef const double[:, ::1] _log_pi
 
     def __init__(self, const double[:, ::1] pi not None, int threads):
         self._pi, self.threads = pi, threads
-        self.these.job.n_states = pi.shape[1]
-        self.these.job.slices = False
-        self.these.job.pi = &self._pi[0, 0]
-        self.these.job.base = 0
-
-    cdef int bounds(self, const int64_t[::1] offsets, int64_t n) except -1:
-        """Keep the bounds of sequences."""
-        self.these.job.offsets, self.these.n_customers = &offsets[0], n
-        return 0
-
-    cdef int densities(self, const double[:, ::1] logs, const double[:, ::1] likelihoods, const double[::1] tops, const int32_t[::1] index) except -1:
-        """Keep the densities of observations."""
-        self.these.job.logs = self.these.job.likelihoods = self.these.job.tops = NULL
-        if logs.shape[0] > 0:
-            self.these.job.logs = &logs[0, 0]
-        self.these.job.index = NULL
-        if index.shape[0] > 0:
-            self.these.job.index = &index[0]
-        if likelihoods is not None and likelihoods.shape[0] > 0:
-            self.these.job.likelihoods, self.these.job.tops = &likelihoods[0, 0], &tops[0]
-        return 0
-
-    cdef int64_t carry_out(self, int64_t n_sequences, hdpkit_work work) except -1:
-        """Run over all sequences; returns the first customer that no state allows, or n_customers."""
-        cdef vector[int] failed
-        cdef vector[int64_t] failed_at
-        cdef int64_t found = self.these.n_customers
-        cdef int i
-        failed.assign(self.threads, 0)
-        failed_at.assign(self.threads, found)
-        self.these.failed, self.these.failed_at = failed.data(), failed_at.data()
-        with nogil:
-            share_out(self.threads, n_sequences, 1, work, <void *>&self.these)
-        for i in range(self.threads):
-            if failed[i]:
-                raise MemoryError
-            found = min(found, failed_at[i])
-        return found
+        self.job.n_states = pi.shape[1]
+        self.job.pi = &self._pi[0, 0]
 
     def filter(self, const double[:, ::1] logs not None, likelihoods, tops,
                const int32_t[::1] index not None, const int64_t[::1] offsets not None, before,
@@ -766,42 +713,44 @@ cdef class StatePasses:
         missing; ``filters`` (optional) p(z_t | x_1 .. x_t), its logarithm below 1e-290; ``last`` that of each sequence's
         last customer.
         """
-        cdef int64_t n = index.shape[0]
-        cdef const double[::1] first = before
+        cdef const double[::1] first = before, divisors = tops
         cdef double[:, ::1] found = filters
-        self.bounds(offsets, n)
-        self.densities(logs, likelihoods, tops, index)
+        cdef vector[int64_t] failed_at
+        cdef int64_t n = index.shape[0]
+        cdef int i
         if n == 0:
             return 0
-        self.these.before = NULL
+        take(&self.job, logs, likelihoods, index, 0)
+        if divisors is not None and divisors.shape[0] > 0:
+            self.job.tops = &divisors[0]
         if first is not None:
-            self.these.before = &first[0]
-        self.these.job.norms = &norms[0]
-        self.these.filters = NULL
+            self.job.before = &first[0]
         if found is not None:
-            self.these.filters = &found[0, 0]
-        self.these.last = &last[0, 0]
-        return self.carry_out(offsets.shape[0] - 1, filter_these)
+            self.job.filters = &found[0, 0]
+        failed_at.assign(self.threads, n)
+        self.job.offsets, self.job.norms, self.job.last = &offsets[0], &norms[0], &last[0, 0]
+        self.job.failed_at = failed_at.data()
+        carry_out(&self.job, self.threads, offsets.shape[0] - 1, filter_these)
+        for i in range(self.threads):
+            n = min(n, failed_at[i])
+        return n
 
     def smooth(self, double[:, ::1] filters not None, const int64_t[::1] offsets not None, double[:, ::1] smoothed not None):
         """Receive p(z_t | the whole sequence) of filtered sequences in ``smoothed``: float64, (n_customers, n_states)."""
-        cdef int64_t n = filters.shape[0]
-        self.bounds(offsets, n)
-        if n > 0:
-            self.these.filters, self.these.smoothed = &filters[0, 0], &smoothed[0, 0]
-            self.carry_out(offsets.shape[0] - 1, smooth_these)
+        if filters.shape[0] > 0:
+            self.job.offsets, self.job.filters, self.job.smoothed = &offsets[0], &filters[0, 0], &smoothed[0, 0]
+            carry_out(&self.job, self.threads, offsets.shape[0] - 1, smooth_these)
 
     def best_paths(self, const double[:, ::1] logs not None, const int32_t[::1] index not None,
                    const int64_t[::1] offsets not None, int64_t[::1] path not None):
         """Receive the most probable states of each sequence, all together (Viterbi 1967), in ``path``; see `filter`."""
-        self.bounds(offsets, index.shape[0])
-        self.densities(logs, None, None, index)
         if index.shape[0] == 0:
             return
+        take(&self.job, logs, None, index, 0)
         with np.errstate(divide="ignore"):
             self._log_pi = np.log(self._pi)
-        self.these.logs, self.these.path = &self._log_pi[0, 0], &path[0]
-        self.carry_out(offsets.shape[0] - 1, paths_of_these)
+        self.job.offsets, self.job.log_pi, self.job.path = &offsets[0], &self._log_pi[0, 0], &path[0]
+        carry_out(&self.job, self.threads, offsets.shape[0] - 1, paths_of_these)
 
 
 # ---------------------------------------------------------------------------------- single observations

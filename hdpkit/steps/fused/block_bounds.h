@@ -10,8 +10,7 @@
    that decreases with n: a repeated term has its values for n = 0 and for the least n beyond 0, r/2 and 6 r.
 
    Bytes are added in pairs, as 16-bit numbers: their sum, and the sum of the second bytes alone. A block of few customers
-   is compared in these numbers, too; for many customers they are widened before they can overflow. Where registers are
-   narrow, the sums of the largest bytes of lines of sixteen slots show first which lines can have such a dish.
+   is compared in these numbers, too; for many customers they are widened before they can overflow.
 
    A dish whose bound is BITS bits below the weight of the block's own dish is not computed. All of these together have
    at most the weight `missing`, by the largest of their bounds. The uniform number of the draw is known before: if it
@@ -38,7 +37,6 @@ constexpr int WORDS_EACH = BYTES_WIDE / WORDS_WIDE;            /* registers of 3
 constexpr int PLACE = BYTES_WIDE < LANES ? LANES : BYTES_WIDE; /* slots that are looked at together: lines, and registers */
 constexpr int PER_PLACE = PLACE / BYTES_WIDE;
 constexpr int MOST_PLACES = BYTES_WIDE < LANES ? 1 : BYTES_WIDE == 64 ? 8 : 4;
-constexpr int LINES_PAY = PLACE == LANES ? 8 : 0;              /* a wide register has several lines: few can be left out */
 constexpr double LN_2 = 0.69314718055994530942;
 constexpr double ROUNDING = 1e-3;                              /* of the floats, in bits: at most that for each value */
 
@@ -72,17 +70,15 @@ struct BlockBounds {
         for (int32_t n = 0; n < 64; n++) of_few[n] = excess_of(s, n, s->eta[0]);
         for (int64_t v = 0; v < s->n_terms; v++) {
             const int32_t *count = s->counts + v * s->stride;
-            uint8_t *excess = s->excess + v * s->stride, *top = s->tops + v * s->stride / LANES;
+            uint8_t *excess = s->excess + v * s->stride;
             const double eta = s->eta[v];
             for (int64_t b = 0; b < s->stride; b += LANES) {
                 int32_t any = 0;
                 for (int i = 0; i < LANES; i++) any |= count[b + i];
-                if (s->by_line != 0) top[b / LANES] = 0;
                 memset(excess + b, 0, LANES);
                 for (int i = 0; i < LANES && any != 0; i++) {
                     const int32_t n = count[b + i];
                     excess[b + i] = n < 64 && eta == s->eta[0] ? of_few[n] : excess_of(s, n, eta);
-                    if (s->by_line != 0) raise(top + b / LANES, excess[b + i]);
                 }
             }
         }
@@ -94,13 +90,12 @@ struct BlockBounds {
             const hdpkit_factor *f = s->now + j;
             if (f->earlier > 0) continue;
             s->excess[f->row + k] = excess_of(s, s->counts[f->row + k], f->eta);
-            if (s->by_line != 0) raise(s->tops + (f->row + k) / LANES, s->excess[f->row + k]);
         }
     }
 
     static void refresh(hdpkit_blocks *s, int32_t k) {
         const float share = s->share[k] > 0.0 ? (float)log2_above(s->share[k]) : NEVER, base = (float)log2(s->base[k]);
-        int16_t *start = s->starts + place_of(k), *top = s->top_starts + k / LANES;
+        int16_t *start = s->starts + place_of(k);
         s->log_share[k] = share;
         s->near_base[k] = (float)s->base[k];
         s->log_base[k] = base;
@@ -108,10 +103,8 @@ struct BlockBounds {
         const double fine = (double)s->steps * 65536.0;
         const int64_t each = (int64_t)((double)base * fine) - 1;
         const int64_t from = s->share[k] > 0.0 ? (int64_t)((double)share * fine) + 65536 : 0;
-        for (int64_t c = FEWEST; c < MANY; c++, start += s->starts_stride, top += s->starts_stride / LANES) {
+        for (int64_t c = FEWEST; c < MANY; c++, start += s->starts_stride)
             *start = s->share[k] > 0.0 ? (int16_t)((from - c * each) >> 16) : INT16_MIN;
-            if (s->by_line != 0) raise(top, *start);
-        }
     }
 
     /* Of a slot, in a row of `starts`. */
@@ -121,7 +114,6 @@ struct BlockBounds {
     static void start(hdpkit_blocks *s) {
         const int64_t n = (MANY - FEWEST) * s->starts_stride;
         for (int64_t i = 0; i < n; i++) s->starts[i] = INT16_MIN;
-        for (int64_t i = 0; i < n / LANES; i++) s->top_starts[i] = INT16_MIN;
     }
 
     /* Units for log2 of (1 + 1/x) (1 + 2/x) ... (1 + (r - 1)/x), rounded up: of a concave function, the sum is at most
@@ -184,13 +176,12 @@ struct BlockBounds {
         return where_above(ratio, 0.0625f, last * ((1.0f + 1.0f / ratio) * log2_of(1.0f + ratio) - (float)(1.0 / LN_2)));
     }
 
-    /* Rows of bytes: of slots, or of lines. */
+    /* Rows of bytes by slot. */
     struct Bytes {
         const uint8_t *bytes;
         const hdpkit_distinct *terms;
         int64_t n, once;         /* terms, and how many of them occur once in the block */
-        int shift;               /* log2 of the slots for a byte */
-        HDPKIT_INLINE const uint8_t *row(int64_t j) const { return bytes + (terms[j].row >> shift); }
+        HDPKIT_INLINE const uint8_t *row(int64_t j) const { return bytes + terms[j].row; }
     };
 
     /* Prefetch what is added some terms later: with N registers, the first `at` a place. */
@@ -367,58 +358,6 @@ struct BlockBounds {
         if constexpr (M > 1) look_at<M / 2>(s, of, i, start, limit, kept, left);
     }
 
-    /* ---------------------------------------------------------------- lines */
-
-    /* Sums of the largest bytes of lines. */
-    template <int N> static void add_lines(hdpkit_blocks *s, const Bytes &of, int64_t first) {
-        const int64_t n = s->n_all / LANES;
-        for (; first + (N - 1) * BYTES_WIDE < n; first += N * BYTES_WIDE) {
-            int64_t at[N];
-            words_piece sum[N * WORDS_EACH] = {};
-            for (int i = 0; i < N; i++) at[i] = first + i * BYTES_WIDE;
-            add_many<N>(of, at, sum);
-            memcpy(s->line_sums + first, sum, sizeof sum);
-        }
-        if constexpr (N > 1) add_lines<N / 2>(s, of, first);
-    }
-
-    static void add_place(hdpkit_blocks *s, int64_t line) {
-        const int32_t place = (int32_t)(line * LANES / PLACE * PLACE);
-        if (s->n_places == 0 || s->places[s->n_places - 1] != place) s->places[s->n_places++] = place;
-    }
-
-    /* The places of lines that may have bounds above the limit, by the largest byte of each line for each term. Returns
-       an upper bound of the other lines' bounds; in units if there are few customers. */
-    static int32_t find_few(hdpkit_blocks *s, const Bytes &of, const int16_t *top, int32_t limit) {
-        int32_t left = INT16_MIN;
-        add_lines<4>(s, of, 0);
-        for (int64_t l = 0; l < s->n_all / LANES; l++) {
-            const int32_t bound = s->line_sums[l] + top[l];
-            if (bound > limit) add_place(s, l);
-            else raise(&left, bound);
-        }
-        return left;
-    }
-    static float find_many(hdpkit_blocks *s, const Bytes &of, float limit) {
-        constexpr int EACH = LANES / WORDS_WIDE;
-        const float per_step = 1.0f / s->steps, c = (float)s->n_product;
-        float left = NEVER;
-        add_lines<4>(s, of, 0);
-        for (int64_t l = 0; l < s->n_all / LANES; l++) {
-            const floats_piece *share = (const floats_piece *)(s->log_share + l * LANES);
-            const floats_piece *base = (const floats_piece *)(s->log_base + l * LANES);
-            floats_piece most = floats_piece{} + NEVER;
-            float each[WORDS_WIDE], start = NEVER;
-            for (int i = 0; i < EACH; i++) most = larger_of(most, share[i] - base[i] * c);
-            memcpy(each, &most, sizeof each);
-            for (int i = 0; i < WORDS_WIDE; i++) raise(&start, each[i]);
-            const float bound = (float)s->line_sums[l] * per_step + start;
-            if (bound > limit) add_place(s, l);
-            else raise(&left, bound);
-        }
-        return left;
-    }
-
     /* Log2 of a weight, less some bits and what bounds leave out. */
     static double limit_of(const hdpkit_blocks *s, double weight, int64_t exponent, int64_t bits) {
         const double limit = log2_below(weight) + (double)exponent - (double)bits - ROUNDING * (1.0 + (double)s->n_now);
@@ -432,19 +371,17 @@ struct BlockBounds {
         int64_t n;
         const int64_t once = collect(s, &n);
         const double limit = limit_of(s, weight, exponent, bits);
-        const Bytes slots = {s->excess, s->distinct, n, once, 0}, lines = {s->tops, s->distinct, n, once, 4};
-        const bool by_line = s->by_line != 0 && n >= s->by_line && kept == 0 && bits == BITS;
+        const Bytes slots = {s->excess, s->distinct, n, once};
         const double units = floor(limit * (double)s->steps);
         float highest = NEVER;
         s->n_looked = s->n_places = 0;
-        for (int64_t l = 0; l < s->n_all / LANES && !by_line; l++) add_place(s, l);
+        for (int32_t k = 0; k < s->n_all; k += PLACE) s->places[s->n_places++] = k;
         if (s->n_product >= FEWEST && s->n_product < MANY && units > LOWEST && units < (double)INT16_MAX) {
             const int64_t row = (s->n_product - FEWEST) * s->starts_stride;
             int16_t *start = s->starts + row, *of_own = start + place_of(own);
             const int16_t kept_of_own = *of_own;
             halves_piece left = halves_piece{} + INT16_MIN;
             int16_t all_left[sizeof left / sizeof(int16_t)], most = INT16_MIN;
-            if (by_line) most = (int16_t)find_few(s, lines, s->top_starts + row / LANES, (int32_t)units);
             *of_own = INT16_MIN;
             look_at<MOST_PLACES>(s, slots, 0, start, (int16_t)units, kept, &left);
             *of_own = kept_of_own;
@@ -456,7 +393,6 @@ struct BlockBounds {
             floats_piece left = floats_piece{} + NEVER;
             float all_left[sizeof left / sizeof(float)];
             s->log_share[own] = NEVER;
-            if (by_line) highest = find_many(s, lines, (float)limit);
             look_at<MOST_PLACES>(s, slots, 0, (float)limit, kept != 0 || bits > BITS, kept, &left);
             s->log_share[own] = share;
             memcpy(all_left, &left, sizeof left);

@@ -17,7 +17,7 @@ static const hdpkit_topic_functions functions = {
     sweep_of<WeightedCounts, Dirichlet>(), sweep_of<RestaurantRoot, Sparse>(),
     bursty_sweep_of<RestaurantRoot>(), bursty_sweep_of<WeightedRoot>(), bursty_sweep_of<WeightedCounts>(),
     blocks_start, blocks_fill, blocks_recount, blocks_bounds, resample_dish, scan_units,
-    bursty_blocks_start, bursty_resample_dish, LINES_PAY,
+    bursty_blocks_start, bursty_resample_dish,
 };
 
 static const hdpkit_document_functions documents = {

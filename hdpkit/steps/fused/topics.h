@@ -286,10 +286,6 @@ typedef struct hdpkit_blocks {
     int16_t *starts;             /* for HDPKIT_FEWEST to HDPKIT_MANY - 1 customers, by place of the slot, in units: bounds
                                     of log2 of the share divided by the denominators */
     int64_t starts_stride;       /* a multiple of HDPKIT_PLACES */
-    int32_t by_line;             /* fewest terms for which bounds of lines are computed first, 0: never */
-    uint8_t *tops;               /* the largest byte of each line of `excess`, or more: n_terms rows of stride / 16 */
-    int16_t *top_starts;         /* the same of `starts` */
-    int32_t *line_sums;          /* scratch by line */
     int32_t *places;             /* slots from which bounds are computed */
     int64_t n_places;
     hdpkit_distinct *distinct;   /* of the current unit */
@@ -307,8 +303,7 @@ typedef struct hdpkit_blocks {
 
 /* Give the arrays by slot their places, with those of bounds if `bounded`. */
 inline void hdpkit_lay_out(hdpkit_blocks *s, hdpkit_room *room, bool bounded) {
-    const int64_t n = s->stride, lines = s->starts_stride / HDPKIT_LANES + 4 * HDPKIT_PLACES;
-    const int64_t starts = bounded ? (HDPKIT_MANY - HDPKIT_FEWEST) * s->starts_stride : 0;
+    const int64_t n = s->stride;
     room->take(s->share, n);
     room->take(s->base, n);
     room->take(s->top, n);
@@ -324,10 +319,8 @@ inline void hdpkit_lay_out(hdpkit_blocks *s, hdpkit_room *room, bool bounded) {
     room->take(s->looked, n);
     if (bounded) {
         room->take(s->absent, HDPKIT_SHORT * n);
-        room->take(s->starts, starts);
-        room->take(s->line_sums, lines);
-        room->take(s->places, lines);
-        room->take(s->top_starts, starts / HDPKIT_LANES);
+        room->take(s->starts, (HDPKIT_MANY - HDPKIT_FEWEST) * s->starts_stride);
+        room->take(s->places, s->starts_stride / HDPKIT_LANES + 4 * HDPKIT_PLACES);
     }
     if (s->bursts != 0) {
         hdpkit_block_words *b = s->bursts;
@@ -375,7 +368,6 @@ typedef struct hdpkit_topic_functions {
     int (*scan_units)(hdpkit_blocks *);
     int (*bursty_blocks_start)(hdpkit_blocks *);       /* the same with bursts */
     int (*bursty_resample_dish)(hdpkit_blocks *);
-    int32_t lines_pay;                                 /* `by_line` of blocks that takes the least time */
 } hdpkit_topic_functions;
 
 #endif
