@@ -1,5 +1,7 @@
 """Corpora of counts keep who eats what by cell: with levels above the documents, and with bursts of words."""
 
+import math
+
 import numpy as np
 import pytest
 
@@ -7,7 +9,7 @@ import hdpkit as hk
 from hdpkit import moves
 from hdpkit.data.corpus import Cells
 from hdpkit.franchise.topology import Topology
-from hdpkit.measures.bursty_cells import BurstyCells
+from hdpkit.measures.bursty_cells import BurstyCells, log_seatings
 from hdpkit.posterior.fold_in import new_group_model
 from hdpkit.random import Streams
 from hdpkit.stores import CellsStore, CountsStore
@@ -220,3 +222,12 @@ def test_known_components_are_taught_by_tables(discount, known):
     more = fr.with_documents(fr.data.plus(hk.Corpus.from_counts(COUNTS[:2], groups=groups)))
     more.audit()
     assert np.all(more.topic_counts[:2] >= fr.topic_counts[:2])
+
+
+def test_seatings_at_many_tables_are_nearly_exact():
+    """Unsigned Stirling numbers of the first kind, by integers of Python."""
+    for n, t, bound in [(900, 220, 1e-5), (300, 250, 1e-5), (201, 201, 1e-12), (400, 399, 0.01)]:
+        row = [1]
+        for m in range(n):  # times (u + m)
+            row = [m * a + b for a, b in zip([*row, 0], [0, *row], strict=True)]
+        assert log_seatings(np.array([n]), np.array([t])) == pytest.approx(math.log(row[t]), abs=bound)

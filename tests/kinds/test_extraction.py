@@ -363,3 +363,12 @@ def test_tables_of_counts_that_are_none(text, options, told, tmp_path):
     (tmp_path / "m.tsv").write_text(whole if text is None else text)
     with pytest.raises((DataError, ParameterError), match=told):
         read_spectra(tmp_path / "m.tsv", **options)
+
+
+def test_the_number_of_signatures_beside_known_ones(cohort):
+    known = hk.Known(TRUTH[:2], counts=500, frozen=[True, False])
+    choice = choose_rank(sample_above(), cohort[3], known=known, most=4, rng=0)
+    assert choice.rank == 1
+    assert similarities(choice.topics)[0, 2] > 0.99
+    every = choose_rank(sample_above(), cohort[3], known=hk.Known(TRUTH, frozen=True), most=3, rng=0)
+    assert RankChoice.from_data(every.as_data()).rank == every.rank == 0

@@ -9,7 +9,7 @@ from evaluation_checks import three_levels, two_levels
 
 import hdpkit as hk
 from hdpkit import errors, moves
-from hdpkit.evaluation import fit_proportions
+from hdpkit.evaluation import completion_perplexity, fit_proportions
 from hdpkit.posterior.evaluation.completion import FixedTopics
 
 
@@ -101,3 +101,9 @@ def test_extrapolation_that_goes_in_a_circle_ends():
     counts = np.array([1, 1, 0])
     compiled = FixedTopics.of(phi[:-1], phi[-1], prior).fit(sp.csr_array(counts[None]), 1e-4)[0]
     assert compiled == pytest.approx(fit_proportions(phi, prior, counts), abs=2e-3)
+
+
+def test_topics_that_are_given():
+    phi, half = [[0.5, 0.5, 0, 0], [0, 0, 0.5, 0.5]], sp.csr_array([[2, 0, 1, 0]])
+    perplexity = completion_perplexity(phi, [1.0, 0.5], half, np.array([[0, 1, 0, 2]]))
+    assert perplexity == pytest.approx(108 ** (1 / 3), rel=1e-12)
