@@ -13,6 +13,7 @@ import hdpkit as hk
 from hdpkit import moves
 from hdpkit.base_measures import DirichletMultinomialReference, Resampled
 from hdpkit.errors import AuditError, HdpkitError, ParameterError, ReturnValueError
+from hdpkit.moves.protocol import check_move
 from hdpkit.random import Streams
 from hdpkit.stores import Detail, ExplicitReference, HistogramReference, at_least
 
@@ -273,7 +274,7 @@ def served(franchise):
     found = []
     for name, make in MOVES.items():
         try:
-            make().check(franchise)
+            check_move(make(), franchise)
         except HdpkitError:
             continue
         found.append(name)
