@@ -981,6 +981,8 @@ class Components:
             total += weights @ rows.matrix + float(weights @ rows.base) * self._vectors.shape
             base += sample.root_weights[-1] * self._vectors.shape / self._vectors.shape.sum()
         found: Floats = total + base
+        if not found.any():  # a finite model, all of whose dishes are components
+            found = self._vectors.shape
         return found / found.sum()
 
     @property

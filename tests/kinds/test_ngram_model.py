@@ -152,9 +152,9 @@ BUGS = [
      "concentration=concentration, discount=0.0"),
     ("sentences, order 3", "predict", "laid[0, : len(numbers)] = numbers",
      "laid[0, : len(numbers)] = numbers[::-1]"),
-    ("pairs, word 2 never heard of", "predict", "return -float(np.log(measure.n_terms))",
-     "return -float(np.log(self.data.n_terms))"),
-    ("sentences, order 1", "chain", "if self.rule.wanted(draw.sweep):",
+    ("pairs, word 2 never heard of", "predict", "return -float(np.log(n)) if",
+     "return -float(np.log(self.data.n_terms)) if"),
+    ("sentences, order 1", "ngram", "if self.rule.wanted(draw.sweep):",
      "if self.rule.wanted(draw.sweep) and draw.franchise.n_tables >= 4:"),
 ]  # fmt: skip
 
