@@ -8,6 +8,8 @@ import numpy as np
 import pytest
 from fit_command import FIT, call, done, write_ldac
 
+import hdpkit as hk
+
 
 @pytest.fixture(scope="module")
 def checked(tmp_path_factory):
@@ -89,3 +91,11 @@ def test_the_components_of_two_runs_beside_each_other(checked, tmp_path):
     topics = json.loads(done("topics", checked, "--format", "json").stdout)
     ours = {row["topic_1"]: row["share_1"] for row in told["rows"]}
     assert ours == {str(one["topic"]): pytest.approx(one["share"]) for one in topics["topics"]}
+
+
+def test_the_topics_of_a_mixture_without_groups(tmp_path):
+    corpus = hk.Corpus.from_documents([[0, 0, 1], [1, 2], [2, 2]] * 4, n_terms=3)
+    flat = hk.Franchise(hk.Restaurant(hk.DirichletMultinomial(0.5), concentration=1.0), corpus)
+    hk.Scheduler([hk.moves.TableGibbs()]).run(flat, sweeps=6, rng=0, samples=2, folder=tmp_path / "run")
+    told = json.loads(done("topics", tmp_path / "run", "--format", "json").stdout)
+    assert {"share", "terms"} <= told["components"][0].keys()
