@@ -123,7 +123,9 @@ class HiddenMarkovModel(DensityMixin, Estimator):
     # ------------------------------------------------------------------ states of sequences
 
     def predict(self, X: Any, lengths: Any = None) -> Int64s:
-        """State of each observation, from 0, by ``decoder``: by default on the most probable path (Viterbi).
+        """State of each observation, from 0: int64 array of shape (n_observations,).
+
+        By ``decoder``, which is the most probable path (Viterbi) by default.
 
         In each sample, given posterior mean transition probabilities and the predictive densities of its
         states; states without observations are left out. An observation is in the state that it has on the
@@ -150,7 +152,7 @@ class HiddenMarkovModel(DensityMixin, Estimator):
         return self._probabilities(X, lengths).probabilities
 
     def decode(self, X: Any, lengths: Any = None, algorithm: Any = None) -> tuple[float, Int64s]:
-        """Log probability of sequences in nats, and their states, as in hmmlearn.
+        """Log probability of sequences in nats, and their states, shape (n_observations,), as in hmmlearn.
 
         The first is the log of the average of p(X | sample), states summed out, given in each sample the
         parameters of `predict`.

@@ -309,10 +309,8 @@ class Topics(FiniteOrNot):
 
     def content(self, found: Any, n_terms: int, most: int | None = None) -> dict[str, Any]:
         content = super().content(found, n_terms, most)
-        rows = (
-            content["topics"] if "topics" in content else content["components"]
-        )  # of a mixture without groups
-        for row, (_, terms, _) in zip(rows, found.top_terms(n_terms), strict=False):
+        key = "topics" if "topics" in content else "components"  # of a mixture without groups
+        for row, (_, terms, _) in zip(content[key], found.top_terms(n_terms), strict=False):
             row["terms"] = list(map(str, found.words(terms)))
         groups = found.usual_groups
         if groups is None:

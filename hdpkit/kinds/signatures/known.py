@@ -193,8 +193,7 @@ def read_signatures(
     """Read reference signatures, such as COSMIC's downloads: a row per channel, a column per signature.
 
     Raises a DataError with line and cell: if channels are wrong, duplicated or missing, a share is negative
-    or not a number, or those of a signature don't sum to one. Shares in files are
-    rounded: they are rescaled.
+    or not a number, or those of a signature don't sum to one. Shares in files are rounded: they are rescaled.
 
     Parameters
     ----------
